@@ -1,0 +1,38 @@
+"""gdamn: node classification on noisy graphs with Graph Decoupling Attention Markov Networks.
+
+Names are loaded on first use, so that ``import gdamn`` and ``gdamn --help`` don't wait for torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "GDAMN": ".gdamn",
+    "Graph": ".graph",
+    "Settings": ".config",
+    "load": ".data",
+    "GdamnError": ".errors",
+}
+
+__all__ = ["GDAMN", "GdamnError", "Graph", "Settings", "__version__", "load"]
+
+if TYPE_CHECKING:
+    from .config import Settings
+    from .data import load
+    from .errors import GdamnError
+    from .gdamn import GDAMN
+    from .graph import Graph
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name], __name__), name)
+    raise AttributeError(f"module 'gdamn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

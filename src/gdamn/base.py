@@ -1,0 +1,224 @@
+"""NodeClassifier: the one shape of every estimator, GDAMN and baselines alike.
+
+scikit-learn's conventions: settings in ``__init__``, ``get_params`` and ``set_params``, ``fit`` returns self,
+what was learned has a trailing underscore. A fitted estimator answers about the nodes of the graph it was fitted on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import BaseSettings
+from .errors import DataError, GraphError, NotFittedError
+from .graph import Graph
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from .training import Progress, Record
+
+FORMAT = 1
+"""Version of the file that ``save`` writes; a newer one is refused with a clear message."""
+
+
+class NodeClassifier:
+    """Base of all estimators; a subclass sets ``method``, ``Settings`` and ``_fit``.
+
+    Attributes (after fit):
+        probabilities_: [N, C] float32.
+        history_: one plain record per epoch.
+        best_epoch_: the record of the epoch that was chosen.
+        edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
+        seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
+        protocol_: split, selection rule and seed, as plain data.
+        tensors_: everything that ``save`` keeps, by name.
+    """
+
+    method: ClassVar[str] = ""
+    Settings: ClassVar[type[BaseSettings]] = BaseSettings
+
+    def __init_subclass__(cls) -> None:
+        """Show the settings in the signature, for help() and editors."""
+        parameters = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in dataclasses.fields(cls.Settings)
+        ]
+        cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = self.Settings.make(**settings)
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{f.name}={getattr(self.settings, f.name)!r}"
+            for f in dataclasses.fields(self.settings)
+            if getattr(self.settings, f.name) != f.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings as plain values."""
+        return dataclasses.asdict(self.settings)
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; what was learned stays until the next fit."""
+        self.settings = self.Settings.make(**{**self.get_params(), **settings})
+        return self
+
+    def fit(self, graph: Graph | Data, progress: Progress | None = None) -> Self:
+        """Learn from a graph: its structure, features, training labels, and validation labels to choose the epoch.
+
+        Args:
+            graph: a Graph or a PyTorch Geometric Data.
+            progress: called as ``progress(phase, epoch, epochs, record)`` after every epoch.
+        """
+        g = as_graph(graph)
+        start = time.perf_counter()
+        self._forget()
+        self.graph_: Graph | None = g
+        self.tensors_: dict[str, NDArray[Any]] = {}
+        self.best_epoch_: Record = {}
+        self.history_: list[Record] = []
+        self.timings_: list[float] = []
+        self._fit(g, progress)
+        self.epochs_ = len(self.history_)
+        self.seconds_ = time.perf_counter() - start
+        self.class_names_ = g.class_names
+        self.node_ids_ = g.node_ids
+        self.protocol_ = {
+            "split": g.meta.get("split", "given masks"),
+            "selection": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch"
+            if g.val_mask.any()
+            else "last epoch (no validation nodes)",
+            "seed": self.settings.seed,
+        }
+        return self
+
+    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+        """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""
+        raise AssertionError(f"{type(self).__name__} must define _fit")
+
+    def _forget(self) -> None:
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
+            delattr(self, name)
+
+    def _fitted(self) -> None:
+        if "probabilities" not in getattr(self, "tensors_", {}):
+            raise NotFittedError(f"This {type(self).__name__} has not been fitted yet; call fit(graph) first.")
+
+    @property
+    def probabilities_(self) -> NDArray[np.float32]:
+        """[N, C] class probabilities of every node."""
+        self._fitted()
+        return self.tensors_["probabilities"]
+
+    @property
+    def edge_weights_(self) -> dict[str, NDArray[np.float32]] | None:
+        """Attention per edge, in the order of the graph's CSR; None for methods without attention."""
+        self._fitted()
+        names = ("hard", "soft", "stable")
+        if "edge.hard" not in self.tensors_:
+            return None
+        return {name: self.tensors_[f"edge.{name}"] for name in names}
+
+    def predict(self) -> NDArray[np.int64]:
+        """[N] class number of every node."""
+        return self.predict_proba().argmax(axis=1).astype(np.int64)
+
+    def predict_proba(self) -> NDArray[np.float32]:
+        """[N, C] class probabilities of every node."""
+        return self.probabilities_.copy()
+
+    def score(self, mask: str = "test") -> float:
+        """Accuracy on a node set: train, val, test, labelled or all (nodes without a label don't count)."""
+        self._fitted()
+        g = self.graph_
+        if g is None:
+            raise GraphError("A loaded model doesn't hold the graph's labels; call score_on(graph) with the graph.")
+        return self.score_on(g, mask)
+
+    def score_on(self, graph: Graph | Data, mask: str = "test") -> float:
+        """Accuracy on a node set of the graph that the model was fitted on."""
+        g = as_graph(graph)
+        if g.num_nodes != len(self.probabilities_):
+            raise GraphError(f"The model knows {len(self.probabilities_)} nodes, but the graph has {g.num_nodes}.")
+        chosen = g.mask(mask) & (g.labels >= 0)
+        if not chosen.any():
+            raise GraphError(f"Graph '{g.name}' has no labelled node in the {mask} set, so there is nothing to score.")
+        return float((self.predict()[chosen] == g.labels[chosen]).mean())
+
+    def save(self, path: str | Path) -> Path:
+        """Write one file of safetensors with JSON in its header; no pickle."""
+        from safetensors.numpy import save as to_bytes
+
+        from .io import write_bytes
+
+        self._fitted()
+        header = {
+            "format": FORMAT,
+            "method": self.method,
+            "settings": self.get_params(),
+            "class_names": list(self.class_names_),
+            "node_ids": self.node_ids_.tolist() if self.node_ids_.dtype.kind in "OUS" else None,
+            "best_epoch": self.best_epoch_,
+            "protocol": self.protocol_,
+            "history": self.history_,
+        }
+        target = Path(path)
+        arrays = {name: np.ascontiguousarray(value) for name, value in self.tensors_.items()}
+        write_bytes(target, to_bytes(arrays, metadata={"gdamn": json.dumps(header)}))
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that ``save`` wrote."""
+        header, tensors = read_model(Path(path))
+        if header["method"] != cls.method:
+            raise DataError(f"{path} holds a model of method '{header['method']}', not '{cls.method}'.")
+        model = cls(**header["settings"])
+        model.tensors_ = tensors
+        model.graph_ = None
+        model.history_ = header["history"]
+        model.best_epoch_ = header["best_epoch"]
+        model.protocol_ = header["protocol"]
+        model.class_names_ = tuple(header["class_names"])
+        ids = header["node_ids"]
+        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else np.asarray(ids)
+        model.epochs_ = len(model.history_)
+        return model
+
+
+def as_graph(graph: Any) -> Graph:
+    """A Graph from a Graph or a PyTorch Geometric Data."""
+    if isinstance(graph, Graph):
+        return graph
+    if type(graph).__module__.startswith("torch_geometric"):
+        return Graph.from_pyg(graph)
+    raise GraphError(f"Expected a gdamn Graph or a PyTorch Geometric Data, not {type(graph).__name__}.")
+
+
+def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and tensors of a saved model; every way in which the file can be wrong has its sentence."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise DataError(f"There is no model file at {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["gdamn"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({error}).") from None
+    if header.get("format", 0) > FORMAT:
+        raise DataError(f"{path} was saved by a newer gdamn (format {header['format']}); upgrade gdamn to open it.")
+    return header, tensors
+
+

@@ -1,0 +1,1 @@
+"""The methods that GDAMN is compared with: one file each, the same estimator interface."""

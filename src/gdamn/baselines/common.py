@@ -1,0 +1,89 @@
+"""What the baselines share: settings of a plain supervised fit, and the fit itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..base import NodeClassifier
+from ..config import BaseSettings, _s
+from ..graph import Graph
+from ..kernels import Key
+from ..objectives import cross_entropy
+from ..problem import Problem, choose_device, make_problem
+from ..training import Progress, Record, Watch, copy_state, decayed, evaluate, make_generator, reproducible_threads, run_epochs
+
+
+@dataclass(frozen=True)
+class NetworkSettings(BaseSettings):
+    """Settings of a network that learns the known labels alone."""
+
+    hidden: int = _s(16, "Hidden units.", low=1)
+    layers: int = _s(2, "Layers.", low=1, high=64)
+    epochs: int = _s(200, "Epochs.", low=1)
+    learning_rate: float = _s(0.01, "Adam's learning rate.", low=0)
+    weight_decay: float = _s(5e-4, "L2 on the weight matrices.", low=0)
+    decay: str = _s("first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    dropout_input: float = _s(0.5, "Dropout of the features.", low=0, high=0.99)
+    dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
+    batch_norm: bool = _s(False, "Batch normalisation between the layers.")
+    init: str = _s("xavier", "Start of the weights.", ("xavier", "kaiming"))
+    normalize: str = _s("auto", "Features: row, standard, none, or auto.", ("auto", "row", "standard", "none"))
+
+
+Forward = Callable[[Key | None], Tensor]
+
+
+class NetworkClassifier(NodeClassifier):
+    """A network trained on the known labels alone; the epoch is chosen on validation accuracy."""
+
+    Settings = NetworkSettings
+    settings: NetworkSettings
+
+    def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
+        """The network, and its forward pass to logits [N, C]."""
+        raise AssertionError(f"{type(self).__name__} must define build")
+
+    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+        s = self.settings
+        watch = Watch(progress)
+        with reproducible_threads(s.threads):
+            problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
+            root = Key(s.seed).fold(self.method)
+            network, forward = self.build(problem, make_generator(root.fold("start")))
+            network.to(problem.device)
+            train_supervised(problem, network, forward, s, watch, root)
+        assert watch.best is not None and watch.best_state is not None
+        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
+
+
+def train_supervised(
+    problem: Problem, network: nn.Module, forward: Forward, s: NetworkSettings, watch: Watch, root: Key
+) -> None:
+    """Minimise the cross-entropy of the known labels; every epoch is evaluated and may be chosen."""
+
+    def loss(step: Key) -> dict[str, Tensor]:
+        network.train()
+        log_probs = F.log_softmax(forward(step), dim=1)
+        return {"loss": cross_entropy(log_probs[problem.train], problem.labels[problem.train])}
+
+    def after(epoch: int, values: Record, started: float) -> None:
+        network.eval()
+        with torch.no_grad():
+            logits = forward(None)
+
+        def state() -> dict[str, Any]:
+            weights = {f"network.{name}": value for name, value in copy_state(network).items()}
+            return {"probabilities": F.softmax(logits, dim=1), **weights}
+
+        record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
+        watch.record(record, s.epochs, started, state)
+
+    groups = decayed(network, s.weight_decay, s.decay)
+    run_epochs(groups, s.learning_rate, s.epochs, loss, after, root.fold("train"))

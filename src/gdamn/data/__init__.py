@@ -1,0 +1,54 @@
+"""Named data sets, planted noise, splits and converters.
+
+    >>> from gdamn.data import load
+    >>> graph = load("digits", noise=1.0, seed=0)
+
+Importing this package loads neither torch nor scikit-learn: each loader imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .named import DATASETS, DataInfo, load
+
+if TYPE_CHECKING:
+    from .convert import from_networkx, from_pyg, from_scipy, to_networkx, to_pyg, to_scipy
+    from .noise import plant
+    from .splits import per_class_split
+
+_WHERE = {
+    "plant": ".noise",
+    "per_class_split": ".splits",
+    "from_pyg": ".convert",
+    "to_pyg": ".convert",
+    "from_scipy": ".convert",
+    "to_scipy": ".convert",
+    "from_networkx": ".convert",
+    "to_networkx": ".convert",
+}
+
+__all__ = [
+    "DATASETS",
+    "DataInfo",
+    "from_networkx",
+    "from_pyg",
+    "from_scipy",
+    "load",
+    "per_class_split",
+    "plant",
+    "to_networkx",
+    "to_pyg",
+    "to_scipy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name], __name__), name)
+    raise AttributeError(f"module 'gdamn.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,119 @@
+"""Planted noise: random edges between classes, remembered so that a model's finds can be checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, GraphError
+from .pairs import Codes, draw_distinct, pair_codes
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+
+LISTED = 1 << 21
+"""With at most so many inter-class pairs they are listed, so that even all of them can be planted quickly."""
+
+
+def plant(graph: Graph, ratio: float, seed: int) -> Graph:
+    """Add ``ratio * graph.num_edges`` random edges between nodes of different known labels.
+
+    The labels of all splits are used: this is the experimenter's noise, not something a model may see. On a
+    weighted graph the new edges take weights drawn from the graph's own, so that their weight doesn't betray them.
+
+    Args:
+        graph: stays as it is; planting twice adds up.
+        ratio: new edges per edge of the graph.
+        seed: the same seed plants the same edges.
+
+    Returns:
+        The noisy graph. ``meta["planted"]`` is a [E] mask over its CSR entries, True in both directions of a
+        planted edge; ``meta["noise"]`` holds the last ratio and seed and the number of all planted edges.
+    """
+    if not (np.isfinite(ratio) and ratio >= 0):
+        raise ConfigError(f"The noise ratio is {ratio}; it must be 0 (no noise) or greater.")
+    count = round(ratio * graph.num_edges)
+    rng = np.random.default_rng([seed, 0x0153])
+    codes = _draw(graph, count, rng)
+    return _add(graph, codes, float(ratio), int(seed), rng)
+
+
+def _draw(graph: Graph, count: int, rng: np.random.Generator) -> Codes:
+    """Sorted codes of ``count`` pairs of nodes of different labels that aren't joined."""
+    known = np.flatnonzero(graph.labels >= 0)
+    labels = graph.labels[known]
+    sizes = np.bincount(labels) if len(labels) else np.zeros(0, np.int64)
+    if np.count_nonzero(sizes) < 2:
+        raise GraphError("Noise between classes needs nodes of at least two classes; this graph has fewer.")
+    n, ordered = graph.num_nodes, graph.directed
+    pairs = (len(known) ** 2 - int((sizes**2).sum())) // (1 if ordered else 2)
+    taken = _joined(graph)
+    free = pairs - len(taken)
+    if count > free:
+        raise GraphError(f"Only {free} pairs of different classes are not joined yet; {count} edges can't be planted.")
+
+    def some(size: int) -> Codes:
+        a, b = rng.integers(0, len(known), (2, size))
+        cross = labels[a] != labels[b]
+        return pair_codes(known[a[cross]], known[b[cross]], n, ordered)
+
+    if pairs > LISTED:
+        return draw_distinct(count, free, some, taken, rng)
+    every: Codes = np.setdiff1d(_every_pair(known, labels, n, ordered), taken, assume_unique=True)
+    chosen: Codes = rng.choice(every, count, replace=False, shuffle=False)
+    return np.sort(chosen)
+
+
+def _joined(graph: Graph) -> Codes:
+    """Sorted codes of the edges between different known labels, each undirected one once."""
+    a, b = graph.rows, graph.indices
+    keep = (graph.labels[a] >= 0) & (graph.labels[b] >= 0) & (graph.labels[a] != graph.labels[b])
+    if not graph.directed:
+        keep &= a < b
+    codes: Codes = a[keep].astype(np.int64) * graph.num_nodes + b[keep]
+    return codes
+
+
+def _every_pair(known: NDArray[np.int64], labels: NDArray[np.int64], n: int, ordered: bool) -> Codes:
+    """Sorted codes of all pairs of different labels, class by class against the classes after it."""
+    parts = []
+    for c in range(int(labels.max())):
+        mine, later = known[labels == c], known[labels > c]
+        a, b = np.repeat(mine, len(later)), np.tile(later, len(mine))
+        parts += [pair_codes(a, b, n, ordered)] + ([pair_codes(b, a, n, ordered)] if ordered else [])
+    return np.sort(np.concatenate(parts))
+
+
+def _add(graph: Graph, codes: Codes, ratio: float, seed: int, rng: np.random.Generator) -> Graph:
+    """The graph with these pairs joined too, and the planted ones marked."""
+    from ..graph import reverse_map
+    from ..validation import merge_edges
+
+    n = graph.num_nodes
+    once = slice(None) if graph.directed else graph.rows < graph.indices
+    rows = np.concatenate([graph.rows[once], (codes // n).astype(np.int32)])
+    columns = np.concatenate([graph.indices[once], (codes % n).astype(np.int32)])
+    weights = None
+    if graph.weights is not None:
+        weights = np.concatenate([graph.weights[once], rng.choice(graph.weights, len(codes))])
+    indptr, indices, weights, _ = merge_edges(np.stack([columns, rows]), weights, n, graph.directed)
+    before = graph.meta.get("planted")
+    if before is not None:
+        old = graph.rows[before].astype(np.int64) * n + graph.indices[before]
+        codes = np.union1d(codes, old if graph.directed else old[old // n < old % n])
+    both = codes if graph.directed else np.concatenate([codes, codes % n * n + codes // n])
+    places = np.repeat(np.arange(n, dtype=np.int64) * n, np.diff(indptr)) + indices
+    planted = np.zeros(len(indices), dtype=bool)
+    planted[np.searchsorted(places, both)] = True
+    noise = {"ratio": ratio, "seed": seed, "planted": len(codes)}
+    return replace(
+        graph,
+        indptr=indptr,
+        indices=indices,
+        reverse=reverse_map(indptr, indices),
+        weights=weights,
+        meta={**graph.meta, "noise": noise, "planted": planted},
+    )

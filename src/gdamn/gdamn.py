@@ -1,0 +1,121 @@
+"""GDAMN, the estimator: fit, predict, refine, save, load. The method itself is in em.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from .base import NodeClassifier, as_graph
+from .config import BETAS, Settings, preset
+from .em import expectation_maximisation
+from .errors import GraphError
+from .graph import Graph
+from .problem import Problem, choose_device, make_problem
+from .training import Progress, Watch, reproducible_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch_geometric.data import Data
+
+
+class GDAMN(NodeClassifier):
+    """Graph Decoupling Attention Markov Network.
+
+    >>> model = GDAMN.preset("cora", seed=0).fit(load("cora"))
+    >>> model.predict(), model.score("test"), model.refine()
+    """
+
+    method = "gdamn"
+    Settings = Settings
+    settings: Settings
+
+    @classmethod
+    def preset(cls, dataset: str, **settings: Any) -> Self:
+        """With the settings chosen for a data set (on validation accuracy), and these on top."""
+        return cls(**{**preset(dataset), **settings})
+
+    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+        s = self.settings
+        device = choose_device(s.device)
+        with reproducible_threads(s.threads):
+            problem = make_problem(graph, s.normalize, s.dropout_input, device)
+            watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
+        assert watch.best is not None and watch.best_state is not None
+        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self.tensors_ = _tensors(graph, watch.best_state)
+
+    def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
+        """β from the paper's five values, by the validation accuracy of a whole fit each."""
+        if len(problem.val) == 0:
+            raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
+        best: Watch | None = None
+        for beta in BETAS:
+            watch = _run(problem, dataclasses.replace(self.settings, beta=beta), progress)
+            assert watch.best is not None
+            watch.best["beta"] = beta
+            if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
+                best = watch
+        assert best is not None
+        return best
+
+    def predict_proba(self, network: str = "q") -> NDArray[np.float32]:
+        """[N, C] class probabilities by q (the paper's choice), or by p on request."""
+        if network == "q":
+            return super().predict_proba()
+        self._fitted()
+        if network != "p" or "p_probabilities" not in self.tensors_:
+            raise GraphError(f"There is no network '{network}' here; choose q, or p where EM ran.")
+        return self.tensors_["p_probabilities"].copy()
+
+    def refine(self, graph: Graph | Data | None = None) -> Data:
+        """The refined graph as a PyTorch Geometric Data.
+
+        ``edge_weight`` is A_stable, with ``hard`` and ``soft`` beside it, one value per directed entry;
+        ``loop_weight`` [N] is A_stable on the self-loops, which are not in ``edge_index``.
+
+        Args:
+            graph: the graph of the fit, where features and labels are wanted of a model that was loaded.
+        """
+        from torch_geometric.data import Data
+
+        self._fitted()
+        g = as_graph(graph) if graph is not None else self.graph_
+        weights = self.edge_weights_
+        if weights is None:
+            raise GraphError("This model has no attention to refine a graph with: EM did not run (em_iterations=0).")
+        data = Data(num_nodes=len(self.probabilities_)) if g is None else g.to_pyg()
+        data.edge_index = torch.as_tensor(self.tensors_["edge.index"].astype(np.int64))
+        data.edge_weight = torch.as_tensor(weights["stable"])
+        data.hard, data.soft = torch.as_tensor(weights["hard"]), torch.as_tensor(weights["soft"])
+        data.loop_weight = torch.as_tensor(self.tensors_["loop.stable"])
+        return data
+
+
+def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
+    watch = Watch(progress)
+    expectation_maximisation(problem, s, watch)
+    return watch
+
+
+def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """What the chosen epoch leaves behind, as arrays."""
+    found = {"probabilities": F.softmax(state["logits"], dim=1).cpu().numpy()}
+    for network in ("q", "p"):
+        for name, value in (state.get(network) or {}).items():
+            found[f"{network}.{name}"] = value.cpu().numpy()
+    if state.get("target") is None:
+        return found
+    found["p_probabilities"] = state["target"].cpu().numpy()
+    found["pseudo_labels"] = state["labels"].cpu().numpy()
+    edges = graph.structure.off_loop
+    loops = np.flatnonzero(graph.structure.loop)
+    weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
+    for name in ("hard", "soft", "stable", "used"):
+        found[f"edge.{name}"] = weights[name][edges]
+        found[f"loop.{name}"] = weights[name][loops]
+    found["edge.index"] = np.stack([graph.indices, graph.rows])
+    return found

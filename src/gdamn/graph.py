@@ -1,0 +1,315 @@
+"""Graph: one immutable, validated structure that every part of gdamn reads.
+
+Edges are held as CSR over rows *i* with their neighbours *j*, sorted, without duplicates and without
+self-loops. This module is the one place where self-loops are handled: loops in the input are dropped (and
+counted in ``meta["dropped_self_loops"]``), and :attr:`Graph.structure` adds exactly one loop per node for
+message passing, because isolated nodes and nodes whose edges were all cut must keep their own message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import GraphError
+from .kernels.pattern import Pattern, transpose_csr
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
+    from torch_geometric.data import Data
+
+Features = NDArray[np.float32] | sp.csr_array
+
+SPARSE_BELOW = 0.08
+"""Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The message-passing pattern of A + I: what the attentions and the propagators work on.
+
+    Attributes:
+        pattern: CSR of A + I, shape [N, N], E entries, with its transpose held ready.
+        weights: [E] weight of each entry in the input graph; 1 for loops and for unweighted graphs.
+        loop: [E] True where the entry is a self-loop.
+        pair: [E] number of the unordered pair {i, j}: both directions of an edge share it, so that one noise
+            is drawn per pair.
+        edge: [E] position in the graph's own CSR (without loops), -1 for loops.
+    """
+
+    pattern: Pattern
+    weights: NDArray[np.float32]
+    loop: NDArray[np.bool_]
+    pair: NDArray[np.int64]
+    edge: NDArray[np.int64]
+    _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+
+    def tensor(self, name: str, device: torch.device) -> torch.Tensor:
+        """One of the arrays as a tensor on a device, made once."""
+        import torch
+
+        key = (name, str(device))
+        if key not in self._tensors:
+            self._tensors[key] = torch.as_tensor(getattr(self, name)).to(device)
+        return self._tensors[key]
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """[E] True where the entry may be cut: everywhere but on self-loops."""
+        return ~self.loop
+
+    @cached_property
+    def off_loop(self) -> NDArray[np.int64]:
+        """[E - N] positions of the entries that are edges, not loops; in the order of the graph's CSR."""
+        return np.flatnonzero(~self.loop)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph with features, labels and splits; build it with :meth:`build` or a converter.
+
+    Attributes:
+        indptr: [N + 1] row pointers.
+        indices: [E] neighbours, sorted within a row; an undirected edge stands in both rows.
+        reverse: [E] position of the entry (j, i) for the entry (i, j); -1 where a directed graph has none.
+        weights: [E] edge weights, or None where all are 1.
+        features: [N, F] float32, dense or CSR, chosen by density (:data:`SPARSE_BELOW`).
+        labels: [N] class numbers, -1 where unknown.
+        train_mask, val_mask, test_mask: [N] disjoint node sets.
+        node_ids: [N] the user's own names of the nodes.
+        class_names: [C] the user's own names of the classes.
+        name: what the graph is called in tables and files.
+        meta: plain data to remember: split, noise, counts of what was dropped.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    reverse: NDArray[np.int64]
+    weights: NDArray[np.float32] | None
+    features: Features
+    labels: NDArray[np.int64]
+    train_mask: NDArray[np.bool_]
+    val_mask: NDArray[np.bool_]
+    test_mask: NDArray[np.bool_]
+    node_ids: NDArray[Any]
+    class_names: tuple[str, ...]
+    name: str = "graph"
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    directed: bool = False
+
+    @classmethod
+    def build(
+        cls,
+        edges: ArrayLike,
+        features: Any,
+        labels: ArrayLike | None = None,
+        *,
+        num_nodes: int | None = None,
+        weights: ArrayLike | None = None,
+        train_mask: ArrayLike | None = None,
+        val_mask: ArrayLike | None = None,
+        test_mask: ArrayLike | None = None,
+        node_ids: Sequence[Any] | NDArray[Any] | None = None,
+        class_names: Sequence[str] | None = None,
+        name: str = "graph",
+        meta: Mapping[str, Any] | None = None,
+        directed: bool = False,
+    ) -> Graph:
+        """Validate and build a graph.
+
+        Args:
+            edges: [2, E] integer array of (source, target); in a directed graph a source sends to its target.
+                Duplicates are merged (weights: the largest counts), loops dropped, and the other direction
+                added unless ``directed``.
+            features: [N, F] array, SciPy sparse matrix or torch tensor (dense or sparse).
+            labels: [N] class numbers, negative where unknown; none known when left out.
+            num_nodes: N, where neither features nor labels tell it.
+            weights: [E] positive edge weights.
+            train_mask, val_mask, test_mask: [N] booleans, or arrays of node numbers.
+        """
+        from .validation import as_features, as_labels, as_mask, as_names, check_disjoint, merge_edges
+
+        x = as_features(features, num_nodes, SPARSE_BELOW)
+        n = x.shape[0]
+        y = as_labels(labels, n)
+        masks = [as_mask(m, n, which) for which, m in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)]
+        check_disjoint(masks, y)
+        indptr, indices, w, counts = merge_edges(edges, weights, n, directed)
+        classes = max(int(y.max(initial=-1)) + 1, len(class_names or ()))
+        return cls(
+            indptr=indptr,
+            indices=indices,
+            reverse=reverse_map(indptr, indices),
+            weights=w,
+            features=x,
+            labels=y,
+            train_mask=masks[0],
+            val_mask=masks[1],
+            test_mask=masks[2],
+            node_ids=np.arange(n) if node_ids is None else as_names(node_ids, n),
+            class_names=tuple(map(str, class_names)) if class_names else tuple(map(str, range(classes))),
+            name=name,
+            meta={**counts, **(meta or {})},
+            directed=directed,
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.labels)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges; of directed ones in a directed graph."""
+        return len(self.indices) if self.directed else len(self.indices) // 2
+
+    @property
+    def num_features(self) -> int:
+        """F."""
+        return int(self.features.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return len(self.class_names)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are held sparse."""
+        return sp.issparse(self.features)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """[E] row of each CSR entry."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
+
+    def mask(self, name: str) -> NDArray[np.bool_]:
+        """The node set called ``train``, ``val``, ``test``, ``labelled`` or ``all``."""
+        if name in SPLITS:
+            chosen: NDArray[np.bool_] = getattr(self, f"{name}_mask")
+            return chosen
+        if name == "labelled":
+            return self.labels >= 0
+        if name == "all":
+            return np.ones(self.num_nodes, dtype=bool)
+        raise GraphError(f"There is no node set '{name}'; choose train, val, test, labelled or all.")
+
+    @cached_property
+    def structure(self) -> Structure:
+        """A + I with everything that message passing needs; built once.
+
+        A loop goes behind the smaller neighbours of its row, so the place of every entry is known without sorting.
+        """
+        n, e = self.num_nodes, len(self.indices)
+        above = self.indices > self.rows
+        below = np.bincount(self.rows[~above], minlength=n)
+        place = np.arange(e, dtype=np.int64)
+        place += self.rows
+        place += above
+        loops = self.indptr[:-1] + below + np.arange(n)
+        nodes = np.arange(n, dtype=np.int32)
+        indices, edge, pair = np.empty(e + n, np.int32), np.empty(e + n, np.int64), np.empty(e + n, np.int64)
+        weights, loop = np.ones(e + n, np.float32), np.zeros(e + n, bool)
+        indices[place], indices[loops] = self.indices, nodes
+        edge[place], edge[loops] = np.arange(e), -1
+        pair[place], pair[loops] = self._first_of_pair(), e + nodes.astype(np.int64)
+        loop[loops] = True
+        if self.weights is not None:
+            weights[place] = self.weights
+        pattern = Pattern.from_csr(self.indptr + np.arange(n + 1), indices, (n, n))
+        return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair, edge=edge)
+
+    def _first_of_pair(self) -> NDArray[np.int64]:
+        """[E] the smaller position of an entry and its reverse."""
+        first = np.arange(len(self.indices), dtype=np.int64)
+        return np.minimum(first, self.reverse, out=first, where=self.reverse >= 0)
+
+    def inter_class_share(self, weights: NDArray[Any] | None = None) -> float:
+        """Share of the edges (or of their weight) that join two different known labels; nan where none do."""
+        a, b = self.labels[self.rows], self.labels[self.indices]
+        known = (a >= 0) & (b >= 0)
+        w = np.ones(len(a)) if weights is None else np.asarray(weights, dtype=float)
+        total = float(w[known].sum())
+        return float(w[known & (a != b)].sum()) / total if total > 0 else float("nan")
+
+    def with_labels(self, labels: ArrayLike) -> Graph:
+        """The same graph with other labels (the masks stay)."""
+        from .validation import as_labels
+
+        return replace(self, labels=as_labels(labels, self.num_nodes))
+
+    def with_masks(self, train: ArrayLike, val: ArrayLike, test: ArrayLike, **meta: Any) -> Graph:
+        """The same graph with another split, and what should be remembered of it."""
+        from .validation import as_mask, check_disjoint
+
+        masks = [as_mask(m, self.num_nodes, which) for which, m in zip(SPLITS, (train, val, test), strict=True)]
+        check_disjoint(masks, self.labels)
+        changed = replace(self, train_mask=masks[0], val_mask=masks[1], test_mask=masks[2])
+        return replace(changed, meta={**self.meta, **meta})
+
+    @classmethod
+    def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
+        """From a PyTorch Geometric ``Data``: x, edge_index, edge_weight, y and the masks that it has."""
+        from .data.convert import from_pyg
+
+        return from_pyg(data, name)
+
+    def to_pyg(self) -> Data:
+        """As a PyTorch Geometric ``Data`` with x, edge_index, y and the masks."""
+        from .data.convert import to_pyg
+
+        return to_pyg(self)
+
+    @classmethod
+    def from_scipy(cls, adjacency: Any, features: Any = None, labels: ArrayLike | None = None, **kwargs: Any) -> Graph:
+        """From a square SciPy sparse adjacency matrix, whose values are the edge weights."""
+        from .data.convert import from_scipy
+
+        return from_scipy(adjacency, features, labels, **kwargs)
+
+    def to_scipy(self) -> sp.csr_array:
+        """The adjacency matrix, without self-loops."""
+        from .data.convert import to_scipy
+
+        return to_scipy(self)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph, label: str = "label", features: str = "x", name: str = "graph") -> Graph:
+        """From a NetworkX graph whose nodes carry a label and a feature vector under these attribute names."""
+        from .data.convert import from_networkx
+
+        return from_networkx(graph, label, features, name)
+
+    def to_networkx(self) -> nx.Graph:
+        """As a NetworkX graph whose nodes carry ``label``, ``x`` and ``split``."""
+        from .data.convert import to_networkx
+
+        return to_networkx(self)
+
+
+def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int64]:
+    """[E] position of (j, i) for each entry (i, j) of a sorted CSR, -1 where it is missing.
+
+    Where every entry has its reverse, the transpose has the same pattern and lists exactly these positions, in
+    linear time; only other graphs need a search.
+    """
+    n = len(indptr) - 1
+    if len(indices) == 0:
+        return np.empty(0, np.int64)
+    t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
+    if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
+        return t_perm.astype(np.int64)
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+    forward = rows * n + indices
+    backward = indices.astype(np.int64) * n + rows
+    at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
+    return np.where(forward[at] == backward, at, -1)

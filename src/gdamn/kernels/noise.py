@@ -1,0 +1,69 @@
+"""Noise from a counter-based hash: the value at (key, index) is a pure function of both.
+
+Nothing is stored and nothing is consumed in order, so both directions of an edge, any number of threads, any
+order of blocks and a resumed run all draw the same numbers. The hash is the finaliser of SplitMix64 applied to
+``key + (index + 1) * GOLDEN``; its top 24 bits make a float32 uniform in the open interval (0, 1).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import torch
+
+_MASK = (1 << 64) - 1
+_GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_SCALE = np.float32(2.0**-24)
+
+_u = np.uint64
+_G64, _A64, _B64 = _u(_GOLDEN), _u(_M1), _u(_M2)
+_S30, _S27, _S31, _S40, _ONE = _u(30), _u(27), _u(31), _u(40), _u(1)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A 64-bit name of one stream of noise; fold in a phase, a step or a place to get a child."""
+
+    value: int
+
+    def fold(self, part: int | str) -> Key:
+        """The child of this key for a number or a word."""
+        number = zlib.crc32(part.encode()) + (1 << 40) if isinstance(part, str) else part
+        return Key(_mix(self.value ^ _mix((number + 1) * _GOLDEN & _MASK)))
+
+
+def _mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * _M1) & _MASK
+    z = ((z ^ (z >> 27)) * _M2) & _MASK
+    return z ^ (z >> 31)
+
+
+@numba.njit(inline="always")
+def uniform(key, index):  # type: ignore[no-untyped-def]
+    """float32 in (0, 1) at (key, index): both uint64; called inside the compiled kernels."""
+    z = key + (index + _ONE) * _G64
+    z = (z ^ (z >> _S30)) * _A64
+    z = (z ^ (z >> _S27)) * _B64
+    z = z ^ (z >> _S31)
+    return (np.float32(z >> _S40) + np.float32(0.5)) * _SCALE
+
+
+def uniform_torch(key: Key, index: torch.Tensor) -> torch.Tensor:
+    """The same numbers by plain torch, on the device of ``index`` (int64, any shape)."""
+    z = (index + 1) * _signed(_GOLDEN) + _signed(key.value)
+    z = (z ^ _shift(z, 30)) * _signed(_M1)
+    z = (z ^ _shift(z, 27)) * _signed(_M2)
+    z = z ^ _shift(z, 31)
+    return (_shift(z, 40).to(torch.float32) + 0.5) * float(_SCALE)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _shift(z: torch.Tensor, bits: int) -> torch.Tensor:
+    """Logical right shift of int64."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,0 +1,84 @@
+"""The same operations in plain torch: for GPUs and other dtypes, and as the second way to each number."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from .noise import Key, uniform_torch
+from .pattern import Pattern
+
+
+def spmm(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
+    """out[i] = Σ_j values[ij] dense[j]."""
+    return _csr(p.tensor("indptr", dense.device), p.tensor("indices", dense.device), values, p.shape) @ dense
+
+
+def spmm_transposed(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
+    """out[j] = Σ_i values[ij] dense[i]."""
+    device = dense.device
+    moved = values[p.tensor("t_perm", device)]
+    pointers, columns = p.tensor("t_indptr", device), p.tensor("t_indices", device)
+    return _csr(pointers, columns, moved, (p.shape[1], p.shape[0])) @ dense
+
+
+def _csr(pointers: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch calls its CSR tensors a beta feature once
+        return torch.sparse_csr_tensor(pointers, columns, values, size=shape, check_invariants=False)
+
+
+def sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """out[ij] = left[i] · right[j], a slice of columns at a time so that no [E, H] array is made."""
+    rows, cols = p.tensor("rows", left.device), p.tensor("indices", left.device)
+    out = left.new_zeros(p.num_entries)
+    for at in range(0, left.shape[1], 8):
+        out += (left[:, at : at + 8][rows] * right[:, at : at + 8][cols]).sum(1)
+    return out
+
+
+def edge_softmax(p: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
+    """w_ij exp(s_ij) / Σ_k w_ik exp(s_ik); 0 in rows whose weights are all 0."""
+    mass, total = _mass(p, scores, weights)
+    return mass * weights / total.clamp_min(torch.finfo(scores.dtype).tiny)[p.tensor("rows", scores.device)]
+
+
+def edge_softmax_backward(
+    p: Pattern, scores: Tensor, weights: Tensor, soft: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients on the scores and on the weights."""
+    rows = p.tensor("rows", scores.device)
+    mass, total = _mass(p, scores, weights)
+    row = scores.new_zeros(p.shape[0]).index_add_(0, rows, grad * soft)
+    centred = grad - row[rows]
+    share = mass / total.clamp_min(torch.finfo(scores.dtype).tiny)[rows]
+    return soft * centred, torch.where(total[rows] > 0, share * centred, torch.zeros_like(share))
+
+
+def _mass(p: Pattern, scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """exp(s - top of the row), and its weighted sum per row."""
+    rows = p.tensor("rows", scores.device)
+    live = torch.where(weights > 0, scores, torch.full_like(scores, -torch.inf))
+    top = scores.new_full((p.shape[0],), -torch.inf).scatter_reduce_(0, rows, live, "amax")
+    top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
+    mass = torch.exp(scores - top[rows])
+    return mass, scores.new_zeros(p.shape[0]).index_add_(0, rows, mass * weights)
+
+
+def binary_concrete(
+    logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key
+) -> tuple[Tensor, Tensor]:
+    """The hard sample, and the slope of its relaxation."""
+    u = uniform_torch(key, pair).to(logits.dtype)
+    z = logits + torch.log(u) - torch.log1p(-u)
+    s = torch.sigmoid(z / temperature)
+    hard = torch.where(free, (z > 0).to(logits.dtype), torch.ones_like(logits))
+    return hard, torch.where(free, s * (1 - s) / temperature, torch.zeros_like(s))
+
+
+def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
+    """x with entries dropped at ``rate``, the rest divided by 1 - rate."""
+    index = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+    return torch.where(uniform_torch(key, index) >= rate, x / (1 - rate), torch.zeros_like(x))

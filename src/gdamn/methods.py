@@ -1,0 +1,99 @@
+"""Every method by its name on the command line; the classes are imported only when a method is made."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .config import Setting, preset
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from .base import NodeClassifier
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is called, what it is, and how it is made.
+
+    Attributes:
+        where: module and class.
+        fixed: settings that make it this method, on top of the data set's preset.
+        presets: settings per data set; None: those of GDAMN (:data:`gdamn.config.PRESETS`).
+    """
+
+    name: str
+    summary: str
+    reference: str
+    where: tuple[str, str]
+    fixed: dict[str, Setting] = field(default_factory=dict)
+    presets: dict[str, dict[str, Setting]] | None = None
+
+    def settings(self, dataset: str | None) -> dict[str, Setting]:
+        """The method's settings for a data set."""
+        chosen = preset(dataset) if self.presets is None else self.presets.get(dataset or "", {})
+        return {**chosen, **self.fixed}
+
+    def estimator(self) -> type[NodeClassifier]:
+        """The estimator's class."""
+        module, name = self.where
+        found: type[NodeClassifier] = getattr(importlib.import_module(module, __package__), name)
+        return found
+
+
+_PAPER = "Chen et al., Graph Decoupling Attention Markov Networks, TNNLS 2022"
+_GDAMN = (".gdamn", "GDAMN")
+_COAUTHOR: dict[str, Setting] = {"hidden": 64, "dropout_input": 0.8, "dropout_hidden": 0.8, "weight_decay": 1e-3}
+_GMNN: dict[str, Setting] = {
+    "hard": False,
+    "soft": False,
+    "p_input": "labels",
+    "beta": 0.0,
+    "beta_pretrain": 0.0,
+    "lambda_": 1.0,
+    "em_iterations": 1,
+    "pseudo_labels": "sample",
+    "pseudo_temperature": 0.1,
+    "dropout_attention": 0.0,
+}
+
+_ALL = [
+    Method("gdamn", "hard attention on labels, soft attention on features, EM of two networks", _PAPER, _GDAMN),
+    Method("gdamn-no-ent", "GDAMN without the mutual-information term", _PAPER, _GDAMN, {"beta": 0.0, "beta_pretrain": 0.0}),
+    Method("gdamn-no-hard", "GDAMN without hard attention: no edge is cut", _PAPER, _GDAMN, {"hard": False}),
+    Method("gdamn-no-soft", "GDAMN without soft attention: kept edges count alike", _PAPER, _GDAMN, {"soft": False}),
+    Method("gmnn", "EM of a label and a feature network on the plain graph", "Qu et al., GMNN, ICML 2019", _GDAMN, _GMNN),
+    Method(
+        "gcn",
+        "graph convolutions on the plain graph",
+        "Kipf & Welling, Semi-supervised classification with GCNs, ICLR 2017",
+        (".baselines.gcn", "GCNClassifier"),
+        presets={"coauthor-cs": _COAUTHOR, "coauthor-physics": _COAUTHOR, "digits": {"hidden": 64, "normalize": "none"}},
+    ),
+    Method(
+        "mlp",
+        "features alone, no graph",
+        "multilayer perceptron",
+        (".baselines.mlp", "MLPClassifier"),
+        presets={"coauthor-cs": _COAUTHOR, "coauthor-physics": _COAUTHOR, "digits": {"hidden": 64, "normalize": "none"}},
+    ),
+]
+
+METHODS: dict[str, Method] = {m.name: m for m in _ALL}
+
+
+def method(name: str) -> Method:
+    """The method called so, or an error with the names that are close."""
+    if name not in METHODS:
+        close = difflib.get_close_matches(name, METHODS, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(METHODS)}."
+        raise ConfigError(f"There is no method '{name}'; {hint}")
+    return METHODS[name]
+
+
+def make(name: str, dataset: str | None = None, *, seed: int = 0, overrides: dict[str, Any] | None = None) -> NodeClassifier:
+    """A fresh estimator with the method's settings for the data set, and these on top."""
+    chosen = method(name)
+    return chosen.estimator()(**{**chosen.settings(dataset), **(overrides or {}), "seed": seed})

@@ -1,0 +1,86 @@
+"""Problem: a graph as tensors on a device, with only the labels that training may read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .errors import ConfigError, TrainingError
+from .graph import Graph, Structure
+from .inputs import Block, feature_block
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a fit sees. Labels outside train and validation never enter it.
+
+    Attributes:
+        structure: A + I.
+        x: the features.
+        labels: [N, C] one-hot on training nodes, 0 elsewhere.
+        train: [L] training nodes; rest: [N - L] all others.
+        val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
+    """
+
+    structure: Structure
+    x: Block
+    labels: Tensor
+    train: Tensor
+    rest: Tensor
+    val: Tensor
+    val_labels: Tensor
+    train_labels: Tensor
+    device: torch.device
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.labels)
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return int(self.labels.shape[1])
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called so; ``auto`` is a GPU where torch finds one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise ConfigError(f"Device '{name}' can't be used here; choose cpu or auto.") from None
+    return device
+
+
+def make_problem(graph: Graph, normalize: str, dropout_input: float, device: torch.device) -> Problem:
+    """Check that the graph can be learned from, and lay it out on the device."""
+    train = np.flatnonzero(graph.train_mask)
+    val = np.flatnonzero(graph.val_mask)
+    if len(train) == 0:
+        raise TrainingError(f"Graph '{graph.name}' has no training nodes; mark some labelled nodes in train_mask.")
+    if len(np.unique(graph.labels[train])) < 2:
+        raise TrainingError(f"All training nodes of '{graph.name}' have one label; at least two classes are needed.")
+    if graph.num_features == 0:
+        raise TrainingError(f"Graph '{graph.name}' has no features; give each node at least one.")
+    train_labels = torch.as_tensor(graph.labels[train]).to(device)
+    labels = torch.zeros(graph.num_nodes, graph.num_classes, device=device)
+    nodes = torch.as_tensor(train).to(device)
+    labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
+    return Problem(
+        structure=graph.structure,
+        x=feature_block(graph.features, normalize, dropout_input, device),
+        labels=labels,
+        train=nodes,
+        rest=torch.as_tensor(np.flatnonzero(~graph.train_mask)).to(device),
+        val=torch.as_tensor(val).to(device),
+        val_labels=torch.as_tensor(graph.labels[val]).to(device),
+        train_labels=train_labels,
+        device=device,
+    )

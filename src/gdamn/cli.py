@@ -225,8 +225,10 @@ def data_info(
 ) -> None:
     """Load a data set and show its facts."""
     from .data import load
+    from .runs import split_text
 
-    display.show_graph(load(name, data_root=data_root))
+    graph = load(name, data_root=data_root)
+    display.show_graph(graph, split_text(graph.meta["dataset"], [graph.meta.get("split")]))
 
 
 @data_app.command("get", epilog="Example: gdamn data get cora")

@@ -123,6 +123,12 @@ class Settings(BaseSettings):
     symmetric_q: bool = _s(False, "Use (Q + Qᵀ)/2 in place of Q.")
     pseudo_labels: str = _s("argmax", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample"))
     pseudo_temperature: float = _s(1.0, "Temperature of q's distribution when Ŷ is made from it.", low=1e-3)
+    annotate_epochs: int = _s(1, "q's distribution is its mean over this many last epochs of a phase.", low=1)
+    carry: str = _s(
+        "last",
+        "Which q annotates for the next M-step: the phase's last, or the one best on validation.",
+        ("last", "best"),
+    )
     p_input: str = _s("both", "What p sees: labels and features [Ŷ‖X], or labels only (GMNN).", ("both", "labels"))
     samples: int = _s(5, "S, sampled structures for p's posterior.", low=1)
     reweight_samples: int = _s(

@@ -130,7 +130,7 @@ def show_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object
     console().print(table)
 
 
-def show_graph(graph: Graph) -> None:
+def show_graph(graph: Graph, split: str) -> None:
     """The facts of a loaded graph."""
     splits = " / ".join(f"{int(graph.mask(name).sum()):,}" for name in ("train", "val", "test"))
     between = graph.inter_class_share()
@@ -141,7 +141,7 @@ def show_graph(graph: Graph) -> None:
         ("classes", f"{graph.num_classes}: {_shortened(graph.class_names)}"),
         ("train / val / test", splits),
         ("edges between classes", percent(between)),
-        ("split", graph.meta.get("split", "as given")),
+        ("split", split),
     ]
     show_rows(graph.name, ("what", "value"), rows)
 

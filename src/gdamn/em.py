@@ -18,7 +18,7 @@ from .attention import HardAttention, SoftAttention, soft_weights, stable
 from .config import Settings
 from .inputs import Block, label_block
 from .kernels import Key
-from .objectives import e_step_loss, m_step_loss, pretrain_loss, structure_kl, structure_prior
+from .objectives import e_step_target, m_step_target, p_loss, pretrain_target, q_loss, structure_kl, structure_prior
 from .problem import Problem
 from .propagators import GCN, initialise, initialise_gcn
 from .training import Record, Watch, copy_state, decayed, evaluate, make_generator, run_epochs
@@ -119,12 +119,12 @@ def expectation_maximisation(problem: Problem, s: Settings, watch: Watch) -> Net
     q = new_q(problem, s, root.fold("start q"))
     p = LabelNetwork(problem, s, make_generator(root.fold("start p"))).to(problem.device)
 
-    logits = pretrain(problem, s, q, watch, root.fold("pre-train"))  # line 3
-    before = logits.argmax(1)
+    opinion = pretrain(problem, s, q, watch, root.fold("pre-train"))  # line 3
+    before = opinion.argmax(1)
     for iteration in range(1, s.em_iterations + 1):  # line 4
         key = root.fold("iteration").fold(iteration)
         decay = s.weight_decay if iteration == 1 else s.weight_decay_later
-        labels = annotate(problem, s, logits, key.fold("annotate"))  # line 6
+        labels = annotate(problem, s, opinion, key.fold("annotate"))  # line 6
         m_step(problem, s, p, labels, decay, watch, iteration, key.fold("M"))  # lines 7 to 11
 
         target = p.posterior(labels, s.samples, key.fold("posterior"))  # line 13
@@ -132,9 +132,9 @@ def expectation_maximisation(problem: Problem, s: Settings, watch: Watch) -> Net
         if s.restart_q:
             q = new_q(problem, s, key.fold("start q"))
         context = {"iteration": iteration, "p": p, "labels": labels, "target": target, "weights": weights}
-        logits = e_step(problem, s, q, decay, watch, context, key.fold("E"))  # lines 15 and 16
+        opinion = e_step(problem, s, q, decay, watch, context, key.fold("E"))  # lines 15 and 16
 
-        after = logits.argmax(1)
+        after = opinion.argmax(1)
         if s.tolerance > 0 and (after != before).float().mean().item() <= s.tolerance:
             break
         before = after
@@ -142,24 +142,25 @@ def expectation_maximisation(problem: Problem, s: Settings, watch: Watch) -> Net
 
 
 def pretrain(problem: Problem, s: Settings, q: GCN, watch: Watch, key: Key) -> Tensor:
-    """Line 3: q learns the known labels on the plain graph, with the entropy regulariser. Returns its logits."""
+    """Line 3: q learns the known labels on the plain graph, with the entropy regulariser. Returns its opinion."""
     adjacency = gcn_adjacency(problem.structure, problem.device)
     beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
     context = {"iteration": 0, "weights": {"used": adjacency.values}}
     last = s.em_iterations == 0
 
+    target = pretrain_target(problem.labels, problem.train)
+
     def loss(step: Key) -> dict[str, Tensor]:
-        log_probs = F.log_softmax(q(adjacency, [problem.x], step), dim=1)
-        return pretrain_loss(log_probs, problem.labels, problem.train, beta)
+        return q_loss(q(adjacency, [problem.x], step), target, beta)
 
     return train_q(problem, s, q, adjacency, loss, s.pretrain_epochs, s.weight_decay, watch, "pre-train", context, last, key)
 
 
-def annotate(problem: Problem, s: Settings, logits: Tensor, key: Key) -> Tensor:
-    """Line 6: Ŷ [N, C], the true labels where known and q's opinion elsewhere."""
-    probabilities = F.softmax(logits / s.pseudo_temperature, dim=1)
+def annotate(problem: Problem, s: Settings, opinion: Tensor, key: Key) -> Tensor:
+    """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
+    probabilities = F.softmax(opinion.clamp_min(1e-30).log() / s.pseudo_temperature, dim=1)
     if s.pseudo_labels == "argmax":
-        probabilities = F.one_hot(logits.argmax(1), problem.num_classes).float()
+        probabilities = F.one_hot(opinion.argmax(1), problem.num_classes).float()
     elif s.pseudo_labels == "sample":
         drawn = torch.multinomial(probabilities.cpu(), 1, generator=make_generator(key)).to(problem.device)
         probabilities = F.one_hot(drawn[:, 0], problem.num_classes).float()
@@ -178,16 +179,14 @@ def m_step(
 ) -> None:
     """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
     prior = structure_prior(problem.structure, labels, s.prior_clamp)  # new in each EM iteration
-    phase = f"M-step {iteration}"
+    target, phase = m_step_target(labels), f"M-step {iteration}"
     p.train()
 
     def loss(step: Key) -> dict[str, Tensor]:
         logits = p.hard_logits(labels)
         weights = p.sampled_weights(logits, p.soft_scores(), step.fold("structure"))
-        log_probs = F.log_softmax(p(labels, weights, step), dim=1)
-        nothing = torch.zeros((), device=problem.device)
-        kl = nothing if logits is None else structure_kl(problem.structure, logits, prior, s.kl_per)
-        return m_step_loss(log_probs, labels, kl, float(s.beta), s.kl_weight)
+        kl = None if logits is None else structure_kl(problem.structure, logits, prior, s.kl_per)
+        return p_loss(p(labels, weights, step), target, kl, float(s.beta), s.kl_weight)
 
     def after(epoch: int, values: Record, started: float) -> None:
         watch.record({"phase": phase, "iteration": iteration, "epoch": epoch, **values}, s.epochs, started)
@@ -200,11 +199,11 @@ def e_step(
 ) -> Tensor:
     """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
     adjacency = Adjacency(problem.structure, context["weights"]["used"], s.dropout_attention)
-    target, phase = context["target"], f"E-step {context['iteration']}"
+    phase = f"E-step {context['iteration']}"
+    target = e_step_target(problem.labels, problem.train, context["target"], problem.rest, s.lambda_, s.e_step)
 
     def loss(step: Key) -> dict[str, Tensor]:
-        log_probs = F.log_softmax(q(adjacency, [problem.x], step), dim=1)
-        return e_step_loss(log_probs, problem.labels, problem.train, target, problem.rest, s.lambda_, s.e_step)
+        return q_loss(q(adjacency, [problem.x], step), target, 0.0)
 
     return train_q(problem, s, q, adjacency, loss, s.epochs, decay, watch, phase, context, True, key)
 
@@ -223,8 +222,12 @@ def train_q(
     candidate: bool,
     key: Key,
 ) -> Tensor:
-    """Train q for a phase, evaluating after every epoch; ``candidate`` epochs may be chosen. Returns the logits."""
+    """Train q for a phase, evaluating after every epoch; ``candidate`` epochs may be chosen.
+
+    Returns q's opinion, the distribution [N, C] that annotates: of its last epochs, or of its best one.
+    """
     logits = predict(q, adjacency, problem)
+    opinion = Opinion(s, epochs, F.softmax(logits, dim=1))
 
     def state() -> dict[str, Any]:
         p = context.get("p")
@@ -233,11 +236,42 @@ def train_q(
     def after(epoch: int, values: Record, started: float) -> None:
         nonlocal logits
         logits = predict(q, adjacency, problem)
-        record = {"phase": phase, "iteration": context["iteration"], "epoch": epoch, **values}
-        watch.record({**record, **evaluate(problem, logits)}, epochs, started, state if candidate else None)
+        scores = evaluate(problem, logits)
+        opinion.hear(epoch, logits, scores, q)
+        record = {"phase": phase, "iteration": context["iteration"], "epoch": epoch, **values, **scores}
+        watch.record(record, epochs, started, state if candidate else None)
 
     run_epochs(decayed(q, decay, s.decay), s.learning_rate, epochs, loss, after, key)
-    return logits
+    return opinion.settle(q)
+
+
+class Opinion:
+    """What q thinks at the end of a phase: the mean of its last epochs, or its best epoch on validation."""
+
+    def __init__(self, s: Settings, epochs: int, start: Tensor) -> None:
+        self.best = s.carry == "best"
+        self.first = epochs - min(s.annotate_epochs, epochs)
+        self.count = 0
+        self.distribution = start
+        self.rank: tuple[float, float] | None = None
+        self.state: dict[str, Tensor] | None = None
+
+    def hear(self, epoch: int, logits: Tensor, scores: Record, q: GCN) -> None:
+        """Take in one epoch."""
+        if self.best and scores["val_accuracy"] is not None:
+            rank = (scores["val_accuracy"], -scores["val_loss"])
+            if self.rank is None or rank > self.rank:
+                self.rank, self.distribution, self.state = rank, F.softmax(logits, dim=1), copy_state(q)
+        elif epoch >= self.first:
+            self.count += 1
+            share = 1 / self.count
+            self.distribution = self.distribution * (1 - share) + F.softmax(logits, dim=1) * share
+
+    def settle(self, q: GCN) -> Tensor:
+        """The distribution; where the best epoch was kept, q goes back to it."""
+        if self.state is not None:
+            q.load_state_dict(self.state)
+        return self.distribution
 
 
 @torch.no_grad()

@@ -1,4 +1,8 @@
-"""The objectives of the M-step and the E-step as pure functions; all are losses, so that smaller is better."""
+"""The objectives of the M-step and the E-step as pure functions; all are losses, so that smaller is better.
+
+A network's logits [N, C] meet a target distribution [N, C] whose rows carry their weight in the sum, so that one
+pass over the logits gives the likelihood term and the entropy term of every phase.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .graph import Structure
-from .kernels import sddmm
-
-
-def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
-    """-Σ_c t_c log p_c, mean over the rows: both [N, C]."""
-    return -(target * log_probs).sum() / max(len(target), 1)
-
-
-def neighbour_entropy(log_probs: Tensor) -> Tensor:
-    """H(Ŷ | Ŷ_N), the mean entropy of the predicted distributions (the paper's O_ENT)."""
-    return -(log_probs.exp() * log_probs).sum() / max(len(log_probs), 1)
+from .kernels import bernoulli_kl, sddmm, softmax_losses
 
 
 def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tensor:
@@ -26,48 +20,48 @@ def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tenso
     return sddmm(structure.pattern, unit, unit).clamp(clamp, 1 - clamp)
 
 
-def bernoulli_kl(logits: Tensor, prior: Tensor) -> Tensor:
-    """KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) per entry, from the logits: g (l - logit ρ) - softplus(l) - log(1 - ρ)."""
-    return torch.sigmoid(logits) * (logits - torch.logit(prior)) - F.softplus(logits) - torch.log1p(-prior)
-
-
 def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, per: str) -> Tensor:
-    """KL between hard attention and prior over the edges without loops: their mean, or their sum over N."""
-    free = structure.tensor("free", logits.device)
-    kl = torch.where(free, bernoulli_kl(logits, prior), torch.zeros_like(logits)).sum()
-    edges = len(structure.loop) - structure.pattern.shape[0]
-    return kl / max(edges if per == "edge" else structure.pattern.shape[0], 1)
+    """KL(g_φ ‖ prior) over the edges without loops: their mean (per edge), or their sum over N (per node)."""
+    nodes = structure.pattern.shape[0]
+    count = structure.pattern.num_entries - nodes if per == "edge" else nodes
+    return bernoulli_kl(logits, prior, structure.tensor("free", logits.device)) / max(count, 1)
 
 
-def m_step_loss(log_probs: Tensor, pseudo_labels: Tensor, kl: Tensor, beta: float, kl_weight: float) -> dict[str, Tensor]:
-    """-O_φ = -ELBO + β ENT, and its parts."""
-    reconstruction = cross_entropy(log_probs, pseudo_labels)
-    entropy = neighbour_entropy(log_probs)
-    loss = reconstruction + kl_weight * kl + beta * entropy
-    return {"loss": loss, "reconstruction": reconstruction, "kl": kl, "entropy": entropy}
+def pretrain_target(labels: Tensor, train: Tensor) -> Tensor:
+    """Target of pre-training: the mean over L. labels [N, C] are one-hot on ``train`` and 0 elsewhere."""
+    return labels / max(len(train), 1)
 
 
-def e_step_loss(log_probs: Tensor, labels: Tensor, train: Tensor, target: Tensor, rest: Tensor, lambda_: float, how: str) -> dict[str, Tensor]:
-    """-O_θ: likelihood of the known labels plus λ times the expected likelihood under p's posterior.
+def m_step_target(pseudo_labels: Tensor) -> Tensor:
+    """Target of the M-step: Ŷ of every node, mean over N."""
+    return pseudo_labels / max(len(pseudo_labels), 1)
+
+
+def e_step_target(labels: Tensor, train: Tensor, posterior: Tensor, rest: Tensor, lambda_: float, how: str) -> Tensor:
+    """Target of the E-step: the known labels on L plus λ times p's posterior on U: [N, C].
 
     Args:
-        log_probs: [N, C] of q.
         labels: [N, C] one-hot, read on ``train`` alone.
-        target: [N, C] p's posterior, read on ``rest`` alone.
-        how: means of the two sums, or both sums divided by N.
+        posterior: [N, C] of p, read on ``rest`` alone.
+        how: each part as a mean (means), or both sums divided by N (sums).
     """
-    labelled = cross_entropy(log_probs[train], labels[train])
-    unlabelled = cross_entropy(log_probs[rest], target[rest])
-    if how == "sums":
-        n = len(log_probs)
-        loss = labelled * (len(train) / n) + lambda_ * unlabelled * (len(rest) / n)
-    else:
-        loss = labelled + lambda_ * unlabelled
-    return {"loss": loss, "labelled": labelled, "unlabelled": unlabelled}
+    target = torch.zeros_like(posterior)
+    n = len(posterior)
+    target[train] = labels[train] / (n if how == "sums" else max(len(train), 1))
+    target[rest] = lambda_ * posterior[rest] / (n if how == "sums" else max(len(rest), 1))
+    return target
 
 
-def pretrain_loss(log_probs: Tensor, labels: Tensor, train: Tensor, beta: float) -> dict[str, Tensor]:
-    """Likelihood of the known labels with the entropy regulariser, for the first q."""
-    labelled = cross_entropy(log_probs[train], labels[train])
-    entropy = neighbour_entropy(log_probs)
-    return {"loss": labelled + beta * entropy, "labelled": labelled, "entropy": entropy}
+def q_loss(logits: Tensor, target: Tensor, beta: float) -> dict[str, Tensor]:
+    """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only)."""
+    likelihood, entropy = softmax_losses(logits, target)
+    entropy = entropy / max(len(logits), 1)
+    return {"loss": likelihood + beta * entropy if beta else likelihood, "likelihood": likelihood, "entropy": entropy}
+
+
+def p_loss(logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_weight: float) -> dict[str, Tensor]:
+    """-O_φ = -ELBO + β ENT: reconstruction of Ŷ, KL to the structure prior, neighbour entropy H(Ŷ | Ŷ_N)."""
+    parts = q_loss(logits, target, beta)
+    if kl is None:
+        return parts
+    return {**parts, "loss": parts["loss"] + kl_weight * kl, "kl": kl}

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .adjacency import Adjacency
 from .inputs import Block
-from .kernels import Key, dropout
+from .kernels import Key, relu_dropout
 
 
 class GCN(nn.Module):
@@ -53,8 +53,7 @@ class GCN(nn.Module):
                 return h
             if self.norms:
                 h = self.norms[layer](h)
-            h = dropout(torch.relu(h), self.rate, place)
-            h = h @ self.later[layer]
+            h = relu_dropout(h, self.rate, place) @ self.later[layer]
         raise AssertionError("a network has at least one layer")
 
     def first_product(self, blocks: Sequence[Block], key: Key | None) -> Tensor:

@@ -1,8 +1,7 @@
 """One run: a data set, a method and some seeds, trained, measured and written to a folder.
 
-Seeds are independent of
-each other: each draws its own split (where the data set has no fixed one) and its own estimator, so they may be
-trained in any number of processes with the same result.
+Seeds are independent of each other: each has its own split (where the data set has no fixed one) and its own
+estimator, so they may be trained in any number of processes with the same result.
 """
 
 from __future__ import annotations

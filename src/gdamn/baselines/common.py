@@ -14,7 +14,7 @@ from ..base import NodeClassifier
 from ..config import BaseSettings, _s
 from ..graph import Graph
 from ..kernels import Key
-from ..objectives import cross_entropy
+from ..objectives import pretrain_target, q_loss
 from ..problem import Problem, choose_device, make_problem
 from ..training import Progress, Record, Watch, copy_state, decayed, evaluate, make_generator, reproducible_threads, run_epochs
 
@@ -67,11 +67,11 @@ def train_supervised(
     problem: Problem, network: nn.Module, forward: Forward, s: NetworkSettings, watch: Watch, root: Key
 ) -> None:
     """Minimise the cross-entropy of the known labels; every epoch is evaluated and may be chosen."""
+    target = pretrain_target(problem.labels, problem.train)
 
     def loss(step: Key) -> dict[str, Tensor]:
         network.train()
-        log_probs = F.log_softmax(forward(step), dim=1)
-        return {"loss": cross_entropy(log_probs[problem.train], problem.labels[problem.train])}
+        return q_loss(forward(step), target, 0.0)
 
     def after(epoch: int, values: Record, started: float) -> None:
         network.eval()

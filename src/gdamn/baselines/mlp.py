@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..inputs import Block
-from ..kernels import Key, dropout
+from ..kernels import Key, relu_dropout
 from ..problem import Problem
 from ..propagators import initialise
 from .common import Forward, NetworkClassifier
@@ -29,7 +29,7 @@ class MLP(nn.Module):
         """Logits [N, C]."""
         h = x.linear(self.first[0], key.fold("input") if key else None) + self.bias[0]
         for layer, weight in enumerate(self.later):
-            h = dropout(torch.relu(h), self.rate, key.fold(layer) if key else None) @ weight + self.bias[layer + 1]
+            h = relu_dropout(h, self.rate, key.fold(layer) if key else None) @ weight + self.bias[layer + 1]
         return h
 
 

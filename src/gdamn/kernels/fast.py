@@ -32,10 +32,9 @@ def spmm(indptr, indices, values, dense, out, blocks):
                 out[i, h] = _ZERO
             for e in range(indptr[i], indptr[i + 1]):
                 v = values[e]
-                if v != _ZERO:
-                    j = indices[e]
-                    for h in range(width):
-                        out[i, h] += v * dense[j, h]
+                j = indices[e]
+                for h in range(width):
+                    out[i, h] += v * dense[j, h]
 
 
 @_parallel
@@ -48,10 +47,9 @@ def spmm_permuted(indptr, indices, perm, values, dense, out, blocks):
                 out[i, h] = _ZERO
             for e in range(indptr[i], indptr[i + 1]):
                 v = values[perm[e]]
-                if v != _ZERO:
-                    j = indices[e]
-                    for h in range(width):
-                        out[i, h] += v * dense[j, h]
+                j = indices[e]
+                for h in range(width):
+                    out[i, h] += v * dense[j, h]
 
 
 @_parallel
@@ -173,3 +171,90 @@ def dropout(flat, out, key, rate):
     scale = _ONE / (_ONE - rate)
     for e in prange(len(flat)):
         out[e] = flat[e] * scale if uniform(key, np.uint64(e)) >= rate else _ZERO
+
+
+@_parallel
+def relu_dropout(flat, out, key, rate):
+    """out = dropout(max(flat, 0)), in one pass."""
+    scale = _ONE / (_ONE - rate)
+    for e in prange(len(flat)):
+        v = flat[e]
+        out[e] = v * scale if v > _ZERO and uniform(key, np.uint64(e)) >= rate else _ZERO
+
+
+@_parallel
+def relu_dropout_backward(out, grad, d_flat, rate):
+    """The gradient passes where the output is positive."""
+    scale = _ONE / (_ONE - rate)
+    for e in prange(len(out)):
+        d_flat[e] = grad[e] * scale if out[e] > _ZERO else _ZERO
+
+
+@_parallel
+def softmax_losses(logits, target, cross, entropy):
+    """Per row: cross = -Σ t log p and entropy = -Σ p log p with p = softmax(logits)."""
+    rows, classes = logits.shape
+    for i in prange(rows):
+        top = logits[i, 0]
+        for c in range(1, classes):
+            top = max(top, logits[i, c])
+        total = _ZERO
+        for c in range(classes):
+            total += np.exp(logits[i, c] - top)
+        log_total = np.log(total) + top
+        t, h = _ZERO, _ZERO
+        for c in range(classes):
+            log_p = logits[i, c] - log_total
+            t -= target[i, c] * log_p
+            h -= np.exp(log_p) * log_p
+        cross[i] = t
+        entropy[i] = h
+
+
+@_parallel
+def softmax_losses_backward(logits, target, entropy, d_cross, d_entropy, d_logits):
+    """dz_c = d_cross (p_c Σ t - t_c) - d_entropy p_c (log p_c + H)."""
+    rows, classes = logits.shape
+    for i in prange(rows):
+        top = logits[i, 0]
+        for c in range(1, classes):
+            top = max(top, logits[i, c])
+        total, mass = _ZERO, _ZERO
+        for c in range(classes):
+            total += np.exp(logits[i, c] - top)
+            mass += target[i, c]
+        log_total = np.log(total) + top
+        for c in range(classes):
+            log_p = logits[i, c] - log_total
+            p = np.exp(log_p)
+            d_logits[i, c] = d_cross * (p * mass - target[i, c]) - d_entropy * p * (log_p + entropy[i])
+
+
+@_parallel
+def bernoulli_kl(logits, prior, free, kl, slope):
+    """kl = g (l - logit ρ) - softplus(l) - log(1 - ρ) with g = σ(l), and its slope g (1 - g)(l - logit ρ).
+
+    Both are 0 where the entry is not ``free``.
+    """
+    for e in prange(len(logits)):
+        if free[e]:
+            z = logits[e]
+            g = _ONE / (_ONE + np.exp(-z))
+            gap = z - np.log(prior[e] / (_ONE - prior[e]))
+            softplus = max(z, _ZERO) + np.log1p(np.exp(-abs(z)))
+            kl[e] = g * gap - softplus - np.log1p(-prior[e])
+            slope[e] = g * (_ONE - g) * gap
+        else:
+            kl[e] = _ZERO
+            slope[e] = _ZERO
+
+
+@_parallel
+def adam(parameter, grad, mean, square, rate, decay, beta1, beta2, correction1, correction2, eps):
+    """One step of Adam in place, flat arrays."""
+    one = _ONE
+    for e in prange(len(parameter)):
+        g = grad[e] + decay * parameter[e]
+        mean[e] = beta1 * mean[e] + (one - beta1) * g
+        square[e] = beta2 * square[e] + (one - beta2) * g * g
+        parameter[e] -= rate / correction1 * mean[e] / (np.sqrt(square[e] / correction2) + eps)

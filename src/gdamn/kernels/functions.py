@@ -98,6 +98,23 @@ class _Sddmm(Function):
         return None, d_left, d_right
 
 
+class _Gram(Function):
+    @staticmethod
+    def forward(ctx, pattern: Pattern, rows: Tensor) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(rows)
+        return _sddmm(pattern, rows, rows)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (rows,) = ctx.saved_tensors
+        p: Pattern = ctx.pattern
+        if not p.symmetric:
+            return None, _spmm(p, grad, rows) + _spmm_t(p, grad, rows)
+        both = grad + grad[p.tensor("t_perm", grad.device)]  # one product in place of two
+        return None, _spmm(p, both, rows)
+
+
 class _SparseLinear(Function):
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
@@ -182,6 +199,69 @@ class _Dropout(Function):
         return _dropout(grad, ctx.rate, ctx.key), None, None
 
 
+class _ReluDropout(Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
+        ctx.rate = rate
+        if _fast(x):
+            out = torch.empty(x.shape)
+            noise = np.uint64(key.value), np.float32(rate)
+            fast.relu_dropout(_array(x).reshape(-1), out.numpy().reshape(-1), *noise)
+        else:
+            out = plain.dropout(torch.relu(x), rate, key)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (out,) = ctx.saved_tensors
+        if not _fast(out, grad):
+            return torch.where(out > 0, grad / (1 - ctx.rate), torch.zeros_like(grad)), None, None
+        d_x = torch.empty(out.shape)
+        flat = _array(out).reshape(-1), _array(grad).reshape(-1), d_x.numpy().reshape(-1)
+        fast.relu_dropout_backward(*flat, np.float32(ctx.rate))
+        return d_x, None, None
+
+
+class _SoftmaxLosses(Function):
+    @staticmethod
+    def forward(ctx, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        if _fast(logits, target):
+            cross, entropy = torch.empty(len(logits)), torch.empty(len(logits))
+            fast.softmax_losses(_array(logits), _array(target), cross.numpy(), entropy.numpy())
+        else:
+            cross, entropy = plain.softmax_losses(logits, target)
+        ctx.save_for_backward(logits, target, entropy)
+        return cross.sum(), entropy.sum()
+
+    @staticmethod
+    def backward(ctx, d_cross: Tensor, d_entropy: Tensor):
+        logits, target, entropy = ctx.saved_tensors
+        if not _fast(logits, target):
+            return plain.softmax_losses_backward(logits, target, entropy, d_cross, d_entropy), None
+        out = torch.empty(logits.shape)
+        outer = np.float32(d_cross.item()), np.float32(d_entropy.item())
+        fast.softmax_losses_backward(_array(logits), _array(target), _array(entropy), *outer, out.numpy())
+        return out, None
+
+
+class _BernoulliKL(Function):
+    @staticmethod
+    def forward(ctx, logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
+        if _fast(logits, prior):
+            kl, slope = torch.empty_like(logits), torch.empty_like(logits)
+            fast.bernoulli_kl(_array(logits), _array(prior), free.numpy(), kl.numpy(), slope.numpy())
+        else:
+            kl, slope = plain.bernoulli_kl(logits, prior, free)
+        ctx.save_for_backward(slope)
+        return kl.sum()
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (slope,) = ctx.saved_tensors
+        return grad * slope, None, None
+
+
 def _dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     if not _fast(x):
         return plain.dropout(x, rate, key)
@@ -198,6 +278,11 @@ def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
 def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]; differentiable in both."""
     return _Sddmm.apply(pattern, left, right)
+
+
+def gram(pattern: Pattern, rows: Tensor) -> Tensor:
+    """row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
+    return _Gram.apply(pattern, rows)
 
 
 def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float = 0.0, key: Key = Key(0)) -> Tensor:  # noqa: B008
@@ -223,3 +308,33 @@ def dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     if key is None or rate <= 0:
         return x
     return _Dropout.apply(x, rate, key)
+
+
+def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
+    """dropout(ReLU(x)) in one pass; without a key or at rate 0 the ReLU alone."""
+    if key is None or rate <= 0:
+        return torch.relu(x)
+    return _ReluDropout.apply(x, rate, key)
+
+
+def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """-Σ t log p and -Σ p log p with p = softmax(logits), summed over all rows; [N, C] both, target constant."""
+    return _SoftmaxLosses.apply(logits, target)
+
+
+def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
+    """Σ KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) over the entries that are ``free``; prior constant."""
+    return _BernoulliKL.apply(logits, prior, free)
+
+
+def adam_step(
+    parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int
+) -> None:
+    """One step of Adam in place; ``mean`` and ``square`` are its moments, ``decay`` is L2 in the gradient."""
+    if not _fast(parameter, grad):
+        plain.adam(parameter, grad, mean, square, rate, decay, steps)
+        return
+    flat = [t.detach().numpy().reshape(-1) for t in (parameter, grad.contiguous(), mean, square)]
+    f = np.float32
+    betas = f(0.9), f(0.999), f(1 - 0.9**steps), f(1 - 0.999**steps)
+    fast.adam(*flat, f(rate), f(decay), *betas, f(1e-8))

@@ -77,6 +77,13 @@ class Pattern:
         return balanced_blocks(self.t_indptr)
 
     @cached_property
+    def symmetric(self) -> bool:
+        """Whether every entry (i, j) has its (j, i), as in an undirected graph."""
+        return self.shape[0] == self.shape[1] and bool(
+            np.array_equal(self.indptr, self.t_indptr) and np.array_equal(self.indices, self.t_indices)
+        )
+
+    @cached_property
     def transposed(self) -> Pattern:
         """The transpose as a pattern of its own; its ``t_perm`` leads back."""
         inverse = np.empty(self.num_entries, np.int32)

@@ -82,3 +82,37 @@ def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     """x with entries dropped at ``rate``, the rest divided by 1 - rate."""
     index = torch.arange(x.numel(), device=x.device).reshape(x.shape)
     return torch.where(uniform_torch(key, index) >= rate, x / (1 - rate), torch.zeros_like(x))
+
+
+def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Per row: -Σ t log p and -Σ p log p."""
+    log_p = torch.log_softmax(logits, dim=1)
+    return -(target * log_p).sum(1), -(log_p.exp() * log_p).sum(1)
+
+
+def softmax_losses_backward(
+    logits: Tensor, target: Tensor, entropy: Tensor, d_cross: Tensor, d_entropy: Tensor
+) -> Tensor:
+    """Gradient on the logits."""
+    log_p = torch.log_softmax(logits, dim=1)
+    p = log_p.exp()
+    return d_cross * (p * target.sum(1, keepdim=True) - target) - d_entropy * p * (log_p + entropy[:, None])
+
+
+def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
+    """KL per entry and its slope; 0 where the entry is not free."""
+    g = torch.sigmoid(logits)
+    gap = logits - torch.logit(prior)
+    kl = g * gap - torch.nn.functional.softplus(logits) - torch.log1p(-prior)
+    zero = torch.zeros_like(kl)
+    return torch.where(free, kl, zero), torch.where(free, g * (1 - g) * gap, zero)
+
+
+def adam(
+    parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int
+) -> None:
+    """One step of Adam in place (β₁ 0.9, β₂ 0.999, ε 1e-8)."""
+    g = grad + decay * parameter
+    mean.mul_(0.9).add_(g, alpha=0.1)
+    square.mul_(0.999).addcmul_(g, g, value=0.001)
+    parameter.sub_(rate / (1 - 0.9**steps) * mean / ((square / (1 - 0.999**steps)).sqrt() + 1e-8))

@@ -1,0 +1,74 @@
+"""The proof that no label is read that may not be: labels are scrambled, and not one bit of the fit changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gdamn import Graph
+from gdamn.data import load
+from gdamn.methods import METHODS, make
+
+WANTED = {"epochs": 4, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return load("sbm", num_nodes=150, num_classes=3, degree=6, num_features=8, train_per_class=6, val_per_class=10)
+
+
+def fit(name: str, graph: Graph, **settings):
+    names = METHODS[name].estimator().Settings.names()
+    return make(name, overrides={k: v for k, v in {**WANTED, **settings}.items() if k in names}).fit(graph)
+
+
+def scrambled(graph: Graph, keep: np.ndarray, how: str = "other") -> Graph:
+    """The graph with every label outside ``keep`` replaced by another class, or by unknown."""
+    other = (graph.labels + np.random.default_rng(3).integers(1, 3, graph.num_nodes)) % graph.num_classes
+    assert (other != graph.labels).all()
+    return graph.with_labels(np.where(keep, graph.labels, other if how == "other" else -1))
+
+
+@pytest.mark.parametrize("how", ["other", "unknown"])
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_outside_train_and_validation_are_never_read(graph, name, how):
+    blind = scrambled(graph, graph.train_mask | graph.val_mask, how)
+    a, b = fit(name, graph), fit(name, blind)
+    assert a.history_ == b.history_
+    assert a.best_epoch_ == b.best_epoch_
+    assert a.tensors_.keys() == b.tensors_.keys()
+    for key, value in a.tensors_.items():  # probabilities, edge weights, pseudo-labels, all parameters
+        assert np.array_equal(value, b.tensors_[key]), key
+    assert np.array_equal(a.predict_proba(), b.predict_proba())
+    if how == "other":
+        assert a.score("test") != b.score("test")  # the scrambling did change the test labels
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_validation_labels_only_choose_the_epoch(graph, name):
+    a, b = fit(name, graph), fit(name, scrambled(graph, graph.train_mask))
+
+    def training(model) -> list[dict]:
+        return [{k: v for k, v in r.items() if not k.startswith("val_")} for r in model.history_]
+
+    assert training(a) == training(b)
+    assert [r.get("val_accuracy") for r in a.history_] != [r.get("val_accuracy") for r in b.history_]
+    assert {k: v for k, v in b.best_epoch_.items() if not k.startswith("val_")} in training(a)
+
+
+def test_beta_auto_reads_no_test_label(graph):
+    blind = scrambled(graph, graph.train_mask | graph.val_mask)
+    short = {"beta": "auto", "epochs": 2, "em_iterations": 1}
+    a, b = fit("gdamn", graph, **short), fit("gdamn", blind, **short)
+    assert a.best_epoch_ == b.best_epoch_
+    assert np.array_equal(a.probabilities_, b.probabilities_)
+
+
+def test_training_labels_are_read(graph):
+    """The comparison can fail: another training label changes the fit."""
+    labels = graph.labels.copy()
+    node = np.flatnonzero(graph.train_mask)[0]
+    labels[node] = (labels[node] + 1) % graph.num_classes
+    changed = graph.with_labels(labels)
+    for name in METHODS:
+        assert not np.array_equal(fit(name, graph).probabilities_, fit(name, changed).probabilities_), name

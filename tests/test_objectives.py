@@ -1,0 +1,140 @@
+"""The objectives against torch.distributions, against plain formulas, and against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck
+from torch.distributions import Bernoulli, Categorical, kl_divergence
+from torch.nn import functional
+
+from gdamn import Graph
+from gdamn.kernels import use_kernels
+from gdamn.objectives import (
+    e_step_target,
+    m_step_target,
+    p_loss,
+    pretrain_target,
+    q_loss,
+    structure_kl,
+    structure_prior,
+)
+
+
+@pytest.fixture
+def structure():
+    """A triangle with a tail, and an isolated node: 4 edges, 5 loops."""
+    return Graph.build([[0, 1, 2, 2], [1, 2, 0, 3]], np.ones((5, 1))).structure
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_structure_kl_leaves_out_the_loops(structure):
+    logits = random(structure.pattern.num_entries)
+    prior = torch.full_like(logits, 0.3)
+    kl = kl_divergence(Bernoulli(logits=logits), Bernoulli(probs=prior))[torch.as_tensor(structure.free)]
+    assert len(kl) == 8
+    torch.testing.assert_close(structure_kl(structure, logits, prior, "edge"), kl.mean())
+    torch.testing.assert_close(structure_kl(structure, logits, prior, "node"), kl.sum() / 5)
+
+    loops = torch.as_tensor(structure.loop)
+    changed = structure_kl(structure, torch.where(loops, logits + 5, logits), prior, "edge")
+    torch.testing.assert_close(changed, kl.mean())
+    leaf = logits.clone().requires_grad_()
+    structure_kl(structure, leaf, prior, "edge").backward()
+    assert (leaf.grad[loops] == 0).all()
+    assert (leaf.grad[~loops] != 0).all()
+
+
+def test_structure_kl_of_a_graph_without_edges():
+    lonely = Graph.build(np.empty((2, 0), int), np.ones((3, 1))).structure
+    assert structure_kl(lonely, torch.zeros(3), torch.full((3,), 0.5), "edge").item() == 0
+
+
+@pytest.mark.parametrize("per", ["edge", "node"])
+def test_structure_kl_gradient(structure, per):
+    logits = random(structure.pattern.num_entries).requires_grad_()
+    labels = torch.softmax(random(5, 3, seed=2), 1)
+    with use_kernels("torch"):
+        prior = structure_prior(structure, labels, 1e-4)
+        assert gradcheck(lambda x: structure_kl(structure, x, prior, per), logits)
+
+
+@pytest.mark.parametrize("clamp", [1e-4, 0.1])
+def test_prior_of_one_hot_labels(structure, clamp):
+    labels = functional.one_hot(torch.tensor([0, 0, 1, 1, 2]), 3).float()
+    prior = structure_prior(structure, labels, clamp)
+    same = (labels @ labels.T)[structure.pattern.rows, structure.pattern.indices]
+    torch.testing.assert_close(prior, torch.where(same > 0, 1 - clamp, clamp))
+
+
+def test_prior_is_the_cosine(structure):
+    labels = torch.softmax(2 * random(5, 3), 1)
+    cosine = functional.cosine_similarity(labels[structure.pattern.rows], labels[structure.pattern.indices], dim=1)
+    with use_kernels("torch"):
+        torch.testing.assert_close(structure_prior(structure, labels, 1e-7), cosine.clamp(1e-7, 1 - 1e-7))
+
+
+NODES, TRAIN, REST = 6, torch.tensor([1, 4]), torch.tensor([0, 2, 3, 5])
+
+
+def known() -> torch.Tensor:
+    """[N, C] one-hot on the training nodes, 0 elsewhere."""
+    labels = torch.zeros(NODES, 3, dtype=torch.float64)
+    labels[TRAIN] = functional.one_hot(torch.tensor([2, 0]), 3).double()
+    return labels
+
+
+def likelihood(logits: torch.Tensor, target: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+    """-Σ t log p over these nodes."""
+    return functional.cross_entropy(logits[nodes], target[nodes], reduction="sum")
+
+
+def test_pre_training_is_the_mean_likelihood_of_known_labels_plus_beta_entropy():
+    logits = random(NODES, 3)
+    parts = q_loss(logits, pretrain_target(known(), TRAIN), 0.4)
+    entropy = Categorical(logits=logits).entropy().mean()  # of all nodes, labelled or not
+    torch.testing.assert_close(parts["entropy"], entropy)
+    torch.testing.assert_close(parts["loss"], likelihood(logits, known(), TRAIN) / 2 + 0.4 * entropy)
+    torch.testing.assert_close(
+        q_loss(logits, pretrain_target(known(), TRAIN), 0.0)["loss"], likelihood(logits, known(), TRAIN) / 2
+    )
+
+
+def test_m_step_loss_is_minus_elbo_plus_beta_entropy():
+    logits, labels = random(NODES, 3), torch.softmax(random(NODES, 3, seed=1), 1)
+    kl = torch.tensor(0.3, dtype=torch.float64)
+    parts = p_loss(logits, m_step_target(labels), kl, 0.4, 2.0)
+    elbo = -functional.cross_entropy(logits, labels) - 2 * kl
+    torch.testing.assert_close(parts["loss"], -elbo + 0.4 * Categorical(logits=logits).entropy().mean())
+    without = p_loss(logits, m_step_target(labels), None, 0.0, 2.0)
+    torch.testing.assert_close(without["loss"], functional.cross_entropy(logits, labels))
+
+
+@pytest.mark.parametrize("how", ["means", "sums"])
+def test_e_step_loss_reads_known_labels_on_l_and_the_posterior_on_u(how):
+    logits = random(NODES, 3)
+    labels, posterior = torch.full((NODES, 3), torch.nan).double(), torch.full((NODES, 3), torch.nan).double()
+    labels[TRAIN], posterior[REST] = known()[TRAIN], torch.softmax(random(4, 3, seed=1), 1)
+    found = q_loss(logits, e_step_target(labels, TRAIN, posterior, REST, 0.8, how), 0.0)["loss"]
+    on_l, on_u = likelihood(logits, labels, TRAIN), likelihood(logits, posterior, REST)
+    torch.testing.assert_close(found, on_l / 2 + 0.8 * on_u / 4 if how == "means" else (on_l + 0.8 * on_u) / NODES)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+def test_gradients_are_finite_differences(beta):
+    target = m_step_target(torch.softmax(random(NODES, 3, seed=4), 1))
+    kl = torch.tensor(0.3, dtype=torch.float64)
+    assert gradcheck(lambda x: q_loss(x, target, beta)["loss"], random(NODES, 3).requires_grad_())
+    assert gradcheck(lambda x: p_loss(x, target, kl, beta, 1.0)["loss"], random(NODES, 3).requires_grad_())
+
+
+def test_losses_without_a_training_or_a_remaining_node():
+    none = torch.zeros(0, dtype=torch.long)
+    every = torch.arange(NODES)
+    posterior = torch.softmax(random(NODES, 3), 1)
+    assert torch.isfinite(e_step_target(posterior, every, posterior, none, 0.8, "means")).all()
+    assert torch.isfinite(pretrain_target(known() * 0, none)).all()

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Before any test imports torch: threads that spin while they wait make tiny fits slow on a busy machine.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:

@@ -26,10 +26,12 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """On tiny graphs threads only wait for each other."""
-    before = numba.get_num_threads()
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(1)
     numba.set_num_threads(1)
     yield
-    numba.set_num_threads(before)
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
 
 
 @pytest.fixture(scope="module")

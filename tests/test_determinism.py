@@ -16,7 +16,7 @@ from gdamn.methods import METHODS, make
 
 
 def fit(name: str, graph: Graph, seed: int = 0, **settings):
-    names = METHODS[name].estimator().Settings.names()
+    names = METHODS[name].estimator().settings_class.names()
     wanted = {"epochs": 2, "pretrain_epochs": 2, "em_iterations": 1, "hidden": 8, "projection": 8, **settings}
     return make(name, seed=seed, overrides={k: v for k, v in wanted.items() if k in names}).fit(graph)
 

@@ -18,7 +18,7 @@ def graph() -> Graph:
 
 
 def fit(name: str, graph: Graph, **settings):
-    names = METHODS[name].estimator().Settings.names()
+    names = METHODS[name].estimator().settings_class.names()
     return make(name, overrides={k: v for k, v in {**WANTED, **settings}.items() if k in names}).fit(graph)
 
 
@@ -56,10 +56,14 @@ def test_validation_labels_only_choose_the_epoch(graph, name):
     assert {k: v for k, v in b.best_epoch_.items() if not k.startswith("val_")} in training(a)
 
 
-def test_beta_auto_reads_no_test_label(graph):
+@pytest.mark.parametrize(
+    "settings",
+    [{"beta": "auto", "epochs": 2, "em_iterations": 1}, {"annotate_epochs": 4, "epochs": 8, "pseudo_labels": "soft"}],
+)
+def test_settings_that_choose_on_validation_read_no_test_label(graph, settings):
     blind = scrambled(graph, graph.train_mask | graph.val_mask)
-    short = {"beta": "auto", "epochs": 2, "em_iterations": 1}
-    a, b = fit("gdamn", graph, **short), fit("gdamn", blind, **short)
+    a, b = fit("gdamn", graph, **settings), fit("gdamn", blind, **settings)
+    assert a.history_ == b.history_
     assert a.best_epoch_ == b.best_epoch_
     assert np.array_equal(a.probabilities_, b.probabilities_)
 

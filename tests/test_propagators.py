@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,6 +19,17 @@ from gdamn.propagators import GCN, initialise_gcn
 CPU = torch.device("cpu")
 N, WIDTH, C = 30, 9, 4
 both = pytest.mark.parametrize("path", ["fast", "torch"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """On tiny graphs threads only wait for each other."""
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(1)
+    numba.set_num_threads(1)
+    yield
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "weighted"])

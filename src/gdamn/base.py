@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -29,8 +30,12 @@ FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
 
 
+HEADER = {"format", "method", "settings", "class_names", "node_ids", "best_epoch", "protocol", "history"}
+"""What the header of a model file holds."""
+
+
 class NodeClassifier:
-    """Base of all estimators; a subclass sets ``method``, ``Settings`` and ``_fit``.
+    """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
 
     Attributes (after fit):
         probabilities_: [N, C] float32.
@@ -43,18 +48,18 @@ class NodeClassifier:
     """
 
     method: ClassVar[str] = ""
-    Settings: ClassVar[type[BaseSettings]] = BaseSettings
+    settings_class: ClassVar[type[BaseSettings]] = BaseSettings
 
     def __init_subclass__(cls) -> None:
         """Show the settings in the signature, for help() and editors."""
         parameters = [
             inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-            for f in dataclasses.fields(cls.Settings)
+            for f in dataclasses.fields(cls.settings_class)
         ]
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
     def __init__(self, **settings: Any) -> None:
-        self.settings = self.Settings.make(**settings)
+        self.settings = self.settings_class.make(**settings)
 
     def __repr__(self) -> str:
         changed = [
@@ -70,7 +75,7 @@ class NodeClassifier:
 
     def set_params(self, **settings: Any) -> Self:
         """Change settings; what was learned stays until the next fit."""
-        self.settings = self.Settings.make(**{**self.get_params(), **settings})
+        self.settings = self.settings_class.make(**{**self.get_params(), **settings})
         return self
 
     def fit(self, graph: Graph | Data, progress: Progress | None = None) -> Self:
@@ -106,6 +111,11 @@ class NodeClassifier:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""
         raise AssertionError(f"{type(self).__name__} must define _fit")
 
+    def _plain_ids(self) -> bool:
+        """Whether the node ids are just 0 to N - 1."""
+        ids = self.node_ids_
+        return ids.dtype.kind in "iu" and bool(np.array_equal(ids, np.arange(len(ids))))
+
     def _forget(self) -> None:
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
@@ -131,7 +141,8 @@ class NodeClassifier:
 
     def predict(self) -> NDArray[np.int64]:
         """[N] class number of every node."""
-        return self.predict_proba().argmax(axis=1).astype(np.int64)
+        labels: NDArray[np.int64] = self.predict_proba().argmax(axis=1).astype(np.int64)
+        return labels
 
     def predict_proba(self) -> NDArray[np.float32]:
         """[N, C] class probabilities of every node."""
@@ -167,7 +178,7 @@ class NodeClassifier:
             "method": self.method,
             "settings": self.get_params(),
             "class_names": list(self.class_names_),
-            "node_ids": self.node_ids_.tolist() if self.node_ids_.dtype.kind in "OUS" else None,
+            "node_ids": None if self._plain_ids() else self.node_ids_.tolist(),
             "best_epoch": self.best_epoch_,
             "protocol": self.protocol_,
             "history": self.history_,
@@ -193,6 +204,7 @@ class NodeClassifier:
         ids = header["node_ids"]
         model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else np.asarray(ids)
         model.epochs_ = len(model.history_)
+        model.seconds_, model.timings_ = float("nan"), []
         return model
 
 
@@ -200,8 +212,11 @@ def as_graph(graph: Any) -> Graph:
     """A Graph from a Graph or a PyTorch Geometric Data."""
     if isinstance(graph, Graph):
         return graph
-    if type(graph).__module__.startswith("torch_geometric"):
-        return Graph.from_pyg(graph)
+    if "torch_geometric" in sys.modules:
+        from torch_geometric.data import Data
+
+        if isinstance(graph, Data):
+            return Graph.from_pyg(graph)
     raise GraphError(f"Expected a gdamn Graph or a PyTorch Geometric Data, not {type(graph).__name__}.")
 
 
@@ -217,8 +232,11 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({error}).") from None
-    if header.get("format", 0) > FORMAT:
-        raise DataError(f"{path} was saved by a newer gdamn (format {header['format']}); upgrade gdamn to open it.")
+    version = header.get("format") if isinstance(header, dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise DataError(f"{path} was saved by a newer gdamn (format {version}); upgrade gdamn to open it.")
+    missing = sorted(HEADER - set(header)) if isinstance(header, dict) else ["header"]
+    if missing or "probabilities" not in tensors:
+        lacks = ", ".join(missing) or "probabilities"
+        raise DataError(f"{path} is not a whole model: it lacks {lacks}; save it again.")
     return header, tensors
-
-

@@ -11,12 +11,16 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
+
 from .errors import ConfigError
 
 Setting = int | float | str | bool
 
 
-def _s(default: Any, doc: str, choices: tuple[Any, ...] = (), low: float | None = None, high: float | None = None) -> Any:
+def _s(
+    default: Any, doc: str, choices: tuple[Any, ...] = (), low: float | None = None, high: float | None = None
+) -> Any:
     return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
 
 
@@ -50,6 +54,8 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
         close = difflib.get_close_matches(name, cls.names(), n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(cls.names())}."
         raise ConfigError(f"There is no setting '{name}'; {hint}")
+    if isinstance(value, np.generic):
+        value = value.item()
     kinds = get_args(hints[name]) or (hints[name],)
     if float in kinds and type(value) is int:
         value = float(value)
@@ -103,11 +109,16 @@ class Settings(BaseSettings):
 
     dropout_input: float = _s(0.5, "Dropout of the features.", low=0, high=0.99)
     dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-    dropout_labels: float = _s(0.5, "Dropout of the label input of p, lest it copy through the self-loop.", low=0, high=0.99)
+    dropout_labels: float = _s(
+        0.5, "Dropout of the label input of p, lest it copy through the self-loop.", low=0, high=0.99
+    )
     dropout_attention: float = _s(0.2, "Dropout of aggregation weights in training.", low=0, high=0.99)
 
     beta: float | str = _s(
-        0.4, "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.", ("auto",), low=0
+        0.4,
+        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
+        ("auto",),
+        low=0,
     )
     beta_pretrain: float = _s(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
     lambda_: float = _s(0.8, "λ, weight of the unlabelled nodes in the E-step.", low=0)
@@ -121,14 +132,11 @@ class Settings(BaseSettings):
     hard_temperature: float = _s(0.5, "Temperature of the binary concrete sample.", low=1e-3)
     soft_temperature: float = _s(1.0, "The soft attention's scores are divided by this.", low=1e-3)
     symmetric_q: bool = _s(False, "Use (Q + Qᵀ)/2 in place of Q.")
-    pseudo_labels: str = _s("argmax", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample"))
+    pseudo_labels: str = _s(
+        "argmax", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample")
+    )
     pseudo_temperature: float = _s(1.0, "Temperature of q's distribution when Ŷ is made from it.", low=1e-3)
     annotate_epochs: int = _s(1, "q's distribution is its mean over this many last epochs of a phase.", low=1)
-    carry: str = _s(
-        "last",
-        "Which q annotates for the next M-step: the phase's last, or the one best on validation.",
-        ("last", "best"),
-    )
     p_input: str = _s("both", "What p sees: labels and features [Ŷ‖X], or labels only (GMNN).", ("both", "labels"))
     samples: int = _s(5, "S, sampled structures for p's posterior.", low=1)
     reweight_samples: int = _s(

@@ -89,7 +89,7 @@ class LabelNetwork(nn.Module):
         ones = torch.ones_like(scores)
         hard = ones if logits is None else HardAttention.probabilities(structure, logits)
         if self.hard is None and self.soft is None:
-            return {"hard": hard, "soft": self.plain, "stable": self.plain, "used": self.plain}
+            return {"used": self.plain}
         soft = soft_weights(structure, scores, structure.tensor("weights", self.problem.device))
         fused = stable(hard, soft)
         if s.reweight_samples > 0:
@@ -153,7 +153,9 @@ def pretrain(problem: Problem, s: Settings, q: GCN, watch: Watch, key: Key) -> T
     def loss(step: Key) -> dict[str, Tensor]:
         return q_loss(q(adjacency, [problem.x], step), target, beta)
 
-    return train_q(problem, s, q, adjacency, loss, s.pretrain_epochs, s.weight_decay, watch, "pre-train", context, last, key)
+    return train_q(
+        problem, s, q, adjacency, loss, s.pretrain_epochs, s.weight_decay, watch, "pre-train", context, last, key
+    )
 
 
 def annotate(problem: Problem, s: Settings, opinion: Tensor, key: Key) -> Tensor:
@@ -224,54 +226,27 @@ def train_q(
 ) -> Tensor:
     """Train q for a phase, evaluating after every epoch; ``candidate`` epochs may be chosen.
 
-    Returns q's opinion, the distribution [N, C] that annotates: of its last epochs, or of its best one.
+    Returns q's opinion, the distribution [N, C] that annotates: its mean over the last epochs.
     """
     logits = predict(q, adjacency, problem)
-    opinion = Opinion(s, epochs, F.softmax(logits, dim=1))
+    opinion = F.softmax(logits, dim=1)
+    first = epochs - min(s.annotate_epochs, epochs)
 
     def state() -> dict[str, Any]:
         p = context.get("p")
         return {**context, "q": copy_state(q), "p": copy_state(p) if p is not None else None, "logits": logits}
 
     def after(epoch: int, values: Record, started: float) -> None:
-        nonlocal logits
+        nonlocal logits, opinion
         logits = predict(q, adjacency, problem)
-        scores = evaluate(problem, logits)
-        opinion.hear(epoch, logits, scores, q)
-        record = {"phase": phase, "iteration": context["iteration"], "epoch": epoch, **values, **scores}
+        if epoch >= first:
+            opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
+        record = {"phase": phase, "iteration": context["iteration"], "epoch": epoch, **values}
+        record.update(evaluate(problem, logits))
         watch.record(record, epochs, started, state if candidate else None)
 
     run_epochs(decayed(q, decay, s.decay), s.learning_rate, epochs, loss, after, key)
-    return opinion.settle(q)
-
-
-class Opinion:
-    """What q thinks at the end of a phase: the mean of its last epochs, or its best epoch on validation."""
-
-    def __init__(self, s: Settings, epochs: int, start: Tensor) -> None:
-        self.best = s.carry == "best"
-        self.first = epochs - min(s.annotate_epochs, epochs)
-        self.count = 0
-        self.distribution = start
-        self.rank: tuple[float, float] | None = None
-        self.state: dict[str, Tensor] | None = None
-
-    def hear(self, epoch: int, logits: Tensor, scores: Record, q: GCN) -> None:
-        """Take in one epoch."""
-        if self.best and scores["val_accuracy"] is not None:
-            rank = (scores["val_accuracy"], -scores["val_loss"])
-            if self.rank is None or rank > self.rank:
-                self.rank, self.distribution, self.state = rank, F.softmax(logits, dim=1), copy_state(q)
-        elif epoch >= self.first:
-            self.count += 1
-            share = 1 / self.count
-            self.distribution = self.distribution * (1 - share) + F.softmax(logits, dim=1) * share
-
-    def settle(self, q: GCN) -> Tensor:
-        """The distribution; where the best epoch was kept, q goes back to it."""
-        if self.state is not None:
-            q.load_state_dict(self.state)
-        return self.distribution
+    return opinion
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from .base import NodeClassifier, as_graph
 from .config import BETAS, Settings, preset
 from .em import expectation_maximisation
-from .errors import GraphError
+from .errors import ConfigError, GraphError
 from .graph import Graph
 from .problem import Problem, choose_device, make_problem
 from .training import Progress, Watch, reproducible_threads
@@ -30,7 +30,7 @@ class GDAMN(NodeClassifier):
     """
 
     method = "gdamn"
-    Settings = Settings
+    settings_class = Settings
     settings: Settings
 
     @classmethod
@@ -44,7 +44,8 @@ class GDAMN(NodeClassifier):
         with reproducible_threads(s.threads):
             problem = make_problem(graph, s.normalize, s.dropout_input, device)
             watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
-        assert watch.best is not None and watch.best_state is not None
+        if watch.best is None or watch.best_state is None:
+            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
         self.tensors_ = _tensors(graph, watch.best_state)
 
@@ -87,6 +88,8 @@ class GDAMN(NodeClassifier):
         weights = self.edge_weights_
         if weights is None:
             raise GraphError("This model has no attention to refine a graph with: EM did not run (em_iterations=0).")
+        if g is not None and g.num_nodes != len(self.probabilities_):
+            raise GraphError(f"The model knows {len(self.probabilities_)} nodes, but the graph has {g.num_nodes}.")
         data = Data(num_nodes=len(self.probabilities_)) if g is None else g.to_pyg()
         data.edge_index = torch.as_tensor(self.tensors_["edge.index"].astype(np.int64))
         data.edge_weight = torch.as_tensor(weights["stable"])
@@ -111,6 +114,8 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
         return found
     found["p_probabilities"] = state["target"].cpu().numpy()
     found["pseudo_labels"] = state["labels"].cpu().numpy()
+    if "hard" not in state["weights"]:
+        return found  # a method without attention
     edges = graph.structure.off_loop
     loops = np.flatnonzero(graph.structure.loop)
     weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}

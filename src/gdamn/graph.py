@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
-Features = NDArray[np.float32] | sp.csr_array
+Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 SPARSE_BELOW = 0.08
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
@@ -60,7 +60,8 @@ class Structure:
         key = (name, str(device))
         if key not in self._tensors:
             self._tensors[key] = torch.as_tensor(getattr(self, name)).to(device)
-        return self._tensors[key]
+        found: torch.Tensor = self._tensors[key]
+        return found
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
@@ -144,7 +145,9 @@ class Graph:
         masks = [as_mask(m, n, which) for which, m in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)]
         check_disjoint(masks, y)
         indptr, indices, w, counts = merge_edges(edges, weights, n, directed)
-        classes = max(int(y.max(initial=-1)) + 1, len(class_names or ()))
+        classes = int(y.max(initial=-1)) + 1
+        if class_names and len(class_names) < classes:
+            raise GraphError(f"There are {len(class_names)} class names, but labels go up to {classes - 1}.")
         return cls(
             indptr=indptr,
             indices=indices,
@@ -185,7 +188,7 @@ class Graph:
     @property
     def is_sparse(self) -> bool:
         """Whether the features are held sparse."""
-        return sp.issparse(self.features)
+        return bool(sp.issparse(self.features))
 
     @cached_property
     def rows(self) -> NDArray[np.int32]:
@@ -243,9 +246,13 @@ class Graph:
 
     def with_labels(self, labels: ArrayLike) -> Graph:
         """The same graph with other labels (the masks stay)."""
-        from .validation import as_labels
+        from .validation import as_labels, check_disjoint
 
-        return replace(self, labels=as_labels(labels, self.num_nodes))
+        y = as_labels(labels, self.num_nodes)
+        check_disjoint([self.train_mask, self.val_mask, self.test_mask], y)
+        if y.max(initial=-1) >= self.num_classes:
+            raise GraphError(f"Label {int(y.max())} is not one of the graph's {self.num_classes} classes.")
+        return replace(self, labels=y)
 
     def with_masks(self, train: ArrayLike, val: ArrayLike, test: ArrayLike, **meta: Any) -> Graph:
         """The same graph with another split, and what should be remembered of it."""

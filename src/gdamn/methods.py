@@ -61,23 +61,35 @@ _GMNN: dict[str, Setting] = {
 
 _ALL = [
     Method("gdamn", "hard attention on labels, soft attention on features, EM of two networks", _PAPER, _GDAMN),
-    Method("gdamn-no-ent", "GDAMN without the mutual-information term", _PAPER, _GDAMN, {"beta": 0.0, "beta_pretrain": 0.0}),
+    Method(
+        "gdamn-no-ent", "GDAMN without the mutual-information term", _PAPER, _GDAMN, {"beta": 0.0, "beta_pretrain": 0.0}
+    ),
     Method("gdamn-no-hard", "GDAMN without hard attention: no edge is cut", _PAPER, _GDAMN, {"hard": False}),
     Method("gdamn-no-soft", "GDAMN without soft attention: kept edges count alike", _PAPER, _GDAMN, {"soft": False}),
-    Method("gmnn", "EM of a label and a feature network on the plain graph", "Qu et al., GMNN, ICML 2019", _GDAMN, _GMNN),
+    Method(
+        "gmnn", "EM of a label and a feature network on the plain graph", "Qu et al., GMNN, ICML 2019", _GDAMN, _GMNN
+    ),
     Method(
         "gcn",
         "graph convolutions on the plain graph",
         "Kipf & Welling, Semi-supervised classification with GCNs, ICLR 2017",
         (".baselines.gcn", "GCNClassifier"),
-        presets={"coauthor-cs": _COAUTHOR, "coauthor-physics": _COAUTHOR, "digits": {"hidden": 64, "normalize": "none"}},
+        presets={
+            "coauthor-cs": _COAUTHOR,
+            "coauthor-physics": _COAUTHOR,
+            "digits": {"hidden": 64, "normalize": "none"},
+        },
     ),
     Method(
         "mlp",
         "features alone, no graph",
         "multilayer perceptron",
         (".baselines.mlp", "MLPClassifier"),
-        presets={"coauthor-cs": _COAUTHOR, "coauthor-physics": _COAUTHOR, "digits": {"hidden": 64, "normalize": "none"}},
+        presets={
+            "coauthor-cs": _COAUTHOR,
+            "coauthor-physics": _COAUTHOR,
+            "digits": {"hidden": 64, "normalize": "none"},
+        },
     ),
 ]
 
@@ -93,7 +105,9 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
-def make(name: str, dataset: str | None = None, *, seed: int = 0, overrides: dict[str, Any] | None = None) -> NodeClassifier:
+def make(
+    name: str, dataset: str | None = None, *, seed: int = 0, overrides: dict[str, Any] | None = None
+) -> NodeClassifier:
     """A fresh estimator with the method's settings for the data set, and these on top."""
     chosen = method(name)
-    return chosen.estimator()(**{**chosen.settings(dataset), **(overrides or {}), "seed": seed})
+    return chosen.estimator()(**{**chosen.settings(dataset), "seed": seed, **(overrides or {})})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -36,25 +37,22 @@ class GCN(nn.Module):
         super().__init__()
         sizes = [sum(widths)] + [hidden] * (layers - 1) + [classes]
         self.first = nn.ParameterList([nn.Parameter(torch.empty(w, sizes[1])) for w in widths])
-        self.later = nn.ParameterList(
-            [nn.Parameter(torch.empty(a, b)) for a, b in zip(sizes[1:-1], sizes[2:], strict=True)]
-        )
+        self.later = nn.ParameterList([nn.Parameter(torch.empty(a, b)) for a, b in pairwise(sizes[1:])])
         self.bias = nn.ParameterList([nn.Parameter(torch.zeros(b)) for b in sizes[1:]])
         self.norms = nn.ModuleList([nn.BatchNorm1d(b) for b in sizes[1:-1]] if batch_norm else [])
         self.rate = rate
 
     def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C]."""
-        h = self.first_product(blocks, key)
+        h: Tensor = self.first_product(blocks, key)
+        last = len(self.bias) - 1
         for layer, bias in enumerate(self.bias):
             place = key.fold(layer) if key else None
             h = adjacency.propagate(h, place.fold("edges") if place else None) + bias
-            if layer == len(self.bias) - 1:
-                return h
-            if self.norms:
-                h = self.norms[layer](h)
-            h = relu_dropout(h, self.rate, place) @ self.later[layer]
-        raise AssertionError("a network has at least one layer")
+            if layer < last:
+                h = self.norms[layer](h) if self.norms else h
+                h = relu_dropout(h, self.rate, place) @ self.later[layer]
+        return h
 
     def first_product(self, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """[Ŷ‖X] W of the first layer, a part per block: [N, hidden]."""

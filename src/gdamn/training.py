@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .errors import TrainingError
-from .kernels import Key, adam_step
+from .kernels import Key, adam_step, set_threads
 from .problem import Problem
 
 Record = dict[str, Any]
@@ -30,13 +30,13 @@ def reproducible_threads(threads: int) -> Iterator[None]:
     don't. One torch thread makes the same seed give the same bits on any number of cores.
     """
     torch_before, numba_before = torch.get_num_threads(), numba.get_num_threads()
-    limit = numba.config.NUMBA_NUM_THREADS
+    limit_before = set_threads(threads)
     torch.set_num_threads(1)
-    numba.set_num_threads(max(1, min(threads or limit, limit)))
     try:
         yield
     finally:
         torch.set_num_threads(torch_before)
+        set_threads(limit_before)
         numba.set_num_threads(numba_before)
 
 

@@ -103,7 +103,8 @@ def as_mask(value: ArrayLike | None, n: int, name: str) -> NDArray[np.bool_]:
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
         raise GraphError(f"The {name} set must be a boolean mask or a list of node numbers, not {given.dtype}.")
     if given.min() < 0 or given.max() >= n:
-        raise GraphError(f"The {name} set names node {int(given.max())}, but nodes are numbered 0 to {n - 1}.")
+        bad = int(given.min()) if given.min() < 0 else int(given.max())
+        raise GraphError(f"The {name} set names node {bad}, but nodes are numbered 0 to {n - 1}.")
     mask[given] = True
     return mask
 
@@ -124,13 +125,17 @@ def check_disjoint(masks: Sequence[NDArray[np.bool_]], labels: NDArray[np.int64]
 
 def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
     """[N] node ids, unique."""
-    ids = np.asarray(value)
-    if ids.shape != (n,):
-        raise GraphError(f"There must be one id per node, {n} in all; got shape {ids.shape}.")
-    unique, counts = np.unique(ids.astype(str), return_counts=True)
-    if len(unique) != n:
-        raise GraphError(f"The node id {unique[counts > 1][0]!r} stands for more than one node; ids must be unique.")
-    return ids
+    ids = np.empty(n, dtype=object)
+    if len(value) != n:
+        raise GraphError(f"There must be one id per node, {n} in all; got {len(value)}.")
+    ids[:] = list(value)
+    plain = np.asarray(list(value)) if all(isinstance(i, (str, int, np.integer, np.str_)) for i in value) else ids
+    seen: set[str] = set()
+    for name in map(str, value):
+        if name in seen:
+            raise GraphError(f"The node id '{name}' stands for more than one node; ids must be unique.")
+        seen.add(name)
+    return plain
 
 
 def merge_edges(

@@ -16,7 +16,17 @@ from ..graph import Graph
 from ..kernels import Key
 from ..objectives import pretrain_target, q_loss
 from ..problem import Problem, choose_device, make_problem
-from ..training import Progress, Record, Watch, copy_state, decayed, evaluate, make_generator, reproducible_threads, run_epochs
+from ..training import (
+    Progress,
+    Record,
+    Watch,
+    copy_state,
+    decayed,
+    evaluate,
+    make_generator,
+    reproducible_threads,
+    run_epochs,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,7 @@ Forward = Callable[[Key | None], Tensor]
 class NetworkClassifier(NodeClassifier):
     """A network trained on the known labels alone; the epoch is chosen on validation accuracy."""
 
-    Settings = NetworkSettings
+    settings_class = NetworkSettings
     settings: NetworkSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
@@ -58,7 +68,8 @@ class NetworkClassifier(NodeClassifier):
             network, forward = self.build(problem, make_generator(root.fold("start")))
             network.to(problem.device)
             train_supervised(problem, network, forward, s, watch, root)
-        assert watch.best is not None and watch.best_state is not None
+        assert watch.best is not None
+        assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
         self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
 

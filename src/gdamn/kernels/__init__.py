@@ -6,16 +6,12 @@ Imported lazily, because the graph needs only :mod:`pattern`, which needs no tor
 from __future__ import annotations
 
 import importlib
-import os
 from typing import TYPE_CHECKING, Any
-
-# Threads that wait for each other by spinning make a fit several times slower on a machine with other work.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _WHERE = {
     "Key": ".noise",
     "Pattern": ".pattern",
-    "adam_step": ".functions",
+    "adam_step": ".autograd",
     "bernoulli_kl": ".functions",
     "binary_concrete": ".functions",
     "dropout": ".functions",
@@ -23,10 +19,11 @@ _WHERE = {
     "gram": ".functions",
     "relu_dropout": ".functions",
     "sddmm": ".functions",
+    "set_threads": ".autograd",
     "softmax_losses": ".functions",
     "sparse_linear": ".functions",
     "spmm": ".functions",
-    "use_kernels": ".functions",
+    "use_kernels": ".autograd",
 }
 
 __all__ = [
@@ -40,6 +37,7 @@ __all__ = [
     "gram",
     "relu_dropout",
     "sddmm",
+    "set_threads",
     "softmax_losses",
     "sparse_linear",
     "spmm",
@@ -47,8 +45,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .autograd import adam_step, set_threads, use_kernels
     from .functions import (
-        adam_step,
         bernoulli_kl,
         binary_concrete,
         dropout,
@@ -59,7 +57,6 @@ if TYPE_CHECKING:
         softmax_losses,
         sparse_linear,
         spmm,
-        use_kernels,
     )
     from .noise import Key
     from .pattern import Pattern

@@ -16,6 +16,7 @@ from .noise import uniform
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
 _ZERO, _ONE = np.float32(0), np.float32(1)
+_MOST = np.float32(40)  # an entry that was cut may score far above those that stayed: exp must not overflow
 
 
 def _parallel(function):
@@ -142,7 +143,7 @@ def edge_softmax_backward(indptr, scores, weights, soft, grad, d_scores, d_weigh
             for e in range(first, last):
                 d_scores[e] = soft[e] * (grad[e] - row)
                 if total > _ZERO:
-                    d_weights[e] = np.exp(scores[e] - top) / total * (grad[e] - row)
+                    d_weights[e] = np.exp(min(scores[e] - top, _MOST)) / total * (grad[e] - row)
                 else:
                     d_weights[e] = _ZERO
 
@@ -179,7 +180,8 @@ def relu_dropout(flat, out, key, rate):
     scale = _ONE / (_ONE - rate)
     for e in prange(len(flat)):
         v = flat[e]
-        out[e] = v * scale if v > _ZERO and uniform(key, np.uint64(e)) >= rate else _ZERO
+        # written so that nan passes through and is noticed in the loss
+        out[e] = _ZERO if v <= _ZERO or uniform(key, np.uint64(e)) < rate else v * scale
 
 
 @_parallel

@@ -1,298 +1,39 @@
-"""The differentiable operations on edges, with hand-written gradients: what the models call.
-
-Each operation has two bodies with the same result: the compiled loops (:mod:`fast`) for float32 on the CPU, and
-plain torch (:mod:`plain`) for every other device. :func:`use_kernels` forces one of them.
-"""
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+"""The differentiable operations on edges: what the models call. Their gradients are in :mod:`autograd`."""
+# mypy: disable-error-code="no-any-return,no-untyped-call"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
-from . import fast, plain
+from . import autograd
 from .noise import Key
 from .pattern import Pattern
-
-_forced: str | None = None
-
-
-@contextmanager
-def use_kernels(name: str | None) -> Iterator[None]:
-    """Within the block use the kernels called ``fast`` or ``torch``; None chooses by device."""
-    global _forced
-    before, _forced = _forced, name
-    try:
-        yield
-    finally:
-        _forced = before
-
-
-def _fast(*tensors: Tensor) -> bool:
-    if _forced is not None:
-        return _forced == "fast"
-    return all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
-
-
-def _array(t: Tensor) -> Any:
-    return t.detach().contiguous().numpy()
-
-
-def _spmm(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-    if not _fast(values, dense):
-        return plain.spmm(p, values, dense)
-    out = torch.empty((p.shape[0], dense.shape[1]))
-    fast.spmm(p.indptr, p.indices, _array(values), _array(dense), out.numpy(), p.blocks)
-    return out
-
-
-def _spmm_t(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-    if not _fast(values, dense):
-        return plain.spmm_transposed(p, values, dense)
-    out = torch.empty((p.shape[1], dense.shape[1]))
-    fast.spmm_permuted(p.t_indptr, p.t_indices, p.t_perm, _array(values), _array(dense), out.numpy(), p.t_blocks)
-    return out
-
-
-def _sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    if not _fast(left, right):
-        return plain.sddmm(p, left, right)
-    out = torch.empty(p.num_entries)
-    fast.sddmm(p.indptr, p.indices, _array(left), _array(right), out.numpy(), p.blocks)
-    return out
-
-
-class _Spmm(Function):
-    @staticmethod
-    def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-        ctx.pattern = pattern
-        ctx.save_for_backward(values, dense)
-        return _spmm(pattern, values, dense)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        values, dense = ctx.saved_tensors
-        d_values = _sddmm(ctx.pattern, grad, dense) if ctx.needs_input_grad[1] else None
-        d_dense = _spmm_t(ctx.pattern, values, grad) if ctx.needs_input_grad[2] else None
-        return None, d_values, d_dense
-
-
-class _Sddmm(Function):
-    @staticmethod
-    def forward(ctx, pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-        ctx.pattern = pattern
-        ctx.save_for_backward(left, right)
-        return _sddmm(pattern, left, right)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        left, right = ctx.saved_tensors
-        d_left = _spmm(ctx.pattern, grad, right) if ctx.needs_input_grad[1] else None
-        d_right = _spmm_t(ctx.pattern, grad, left) if ctx.needs_input_grad[2] else None
-        return None, d_left, d_right
-
-
-class _Gram(Function):
-    @staticmethod
-    def forward(ctx, pattern: Pattern, rows: Tensor) -> Tensor:
-        ctx.pattern = pattern
-        ctx.save_for_backward(rows)
-        return _sddmm(pattern, rows, rows)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        (rows,) = ctx.saved_tensors
-        p: Pattern = ctx.pattern
-        if not p.symmetric:
-            return None, _spmm(p, grad, rows) + _spmm_t(p, grad, rows)
-        both = grad + grad[p.tensor("t_perm", grad.device)]  # one product in place of two
-        return None, _spmm(p, both, rows)
-
-
-class _SparseLinear(Function):
-    @staticmethod
-    def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
-        ctx.pattern, ctx.rate, ctx.key = pattern, rate, key
-        ctx.save_for_backward(values)
-        if rate <= 0:
-            return _spmm(pattern, values, weight)
-        if not _fast(values, weight):
-            return plain.spmm(pattern, plain.dropout(values, rate, key), weight)
-        out = torch.empty((pattern.shape[0], weight.shape[1]))
-        noise = np.uint64(key.value), np.float32(rate)
-        p = pattern
-        fast.dropped_spmm(p.indptr, p.indices, _array(values), _array(weight), out.numpy(), p.blocks, *noise)
-        return out
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        (values,) = ctx.saved_tensors
-        p: Pattern = ctx.pattern
-        if ctx.rate <= 0:
-            return None, None, _spmm_t(p, values, grad), None, None
-        if not _fast(values, grad):
-            dropped = plain.dropout(values, ctx.rate, ctx.key)
-            return None, None, plain.spmm_transposed(p, dropped, grad), None, None
-        out = torch.empty((p.shape[1], grad.shape[1]))
-        noise = np.uint64(ctx.key.value), np.float32(ctx.rate)
-        arrays = p.t_indptr, p.t_indices, p.t_perm, _array(values), _array(grad), out.numpy(), p.t_blocks
-        fast.dropped_spmm_permuted(*arrays, *noise)
-        return None, None, out, None, None
-
-
-class _EdgeSoftmax(Function):
-    @staticmethod
-    def forward(ctx, pattern: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
-        ctx.pattern = pattern
-        if _fast(scores, weights):
-            out = torch.empty(pattern.num_entries)
-            fast.edge_softmax(pattern.indptr, _array(scores), _array(weights), out.numpy(), pattern.blocks)
-        else:
-            out = plain.edge_softmax(pattern, scores, weights)
-        ctx.save_for_backward(scores, weights, out)
-        return out
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        scores, weights, soft = ctx.saved_tensors
-        p: Pattern = ctx.pattern
-        if not _fast(scores, weights, grad):
-            return None, *plain.edge_softmax_backward(p, scores, weights, soft, grad)
-        d_scores, d_weights = torch.empty(p.num_entries), torch.empty(p.num_entries)
-        arrays = _array(scores), _array(weights), _array(soft), _array(grad), d_scores.numpy(), d_weights.numpy()
-        fast.edge_softmax_backward(p.indptr, *arrays, p.blocks)
-        return None, d_scores, d_weights
-
-
-class _BinaryConcrete(Function):
-    @staticmethod
-    def forward(ctx, logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key) -> Tensor:
-        if _fast(logits):
-            hard, slope = torch.empty_like(logits), torch.empty_like(logits)
-            noise = np.uint64(key.value), np.float32(temperature)
-            fast.binary_concrete(_array(logits), pair.numpy(), free.numpy(), *noise, hard.numpy(), slope.numpy())
-        else:
-            hard, slope = plain.binary_concrete(logits, pair, free, temperature, key)
-        ctx.save_for_backward(slope)
-        return hard
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        (slope,) = ctx.saved_tensors
-        return grad * slope, None, None, None, None
-
-
-class _Dropout(Function):
-    @staticmethod
-    def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
-        ctx.rate, ctx.key = rate, key
-        return _dropout(x, rate, key)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        return _dropout(grad, ctx.rate, ctx.key), None, None
-
-
-class _ReluDropout(Function):
-    @staticmethod
-    def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
-        ctx.rate = rate
-        if _fast(x):
-            out = torch.empty(x.shape)
-            noise = np.uint64(key.value), np.float32(rate)
-            fast.relu_dropout(_array(x).reshape(-1), out.numpy().reshape(-1), *noise)
-        else:
-            out = plain.dropout(torch.relu(x), rate, key)
-        ctx.save_for_backward(out)
-        return out
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        (out,) = ctx.saved_tensors
-        if not _fast(out, grad):
-            return torch.where(out > 0, grad / (1 - ctx.rate), torch.zeros_like(grad)), None, None
-        d_x = torch.empty(out.shape)
-        flat = _array(out).reshape(-1), _array(grad).reshape(-1), d_x.numpy().reshape(-1)
-        fast.relu_dropout_backward(*flat, np.float32(ctx.rate))
-        return d_x, None, None
-
-
-class _SoftmaxLosses(Function):
-    @staticmethod
-    def forward(ctx, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        if _fast(logits, target):
-            cross, entropy = torch.empty(len(logits)), torch.empty(len(logits))
-            fast.softmax_losses(_array(logits), _array(target), cross.numpy(), entropy.numpy())
-        else:
-            cross, entropy = plain.softmax_losses(logits, target)
-        ctx.save_for_backward(logits, target, entropy)
-        return cross.sum(), entropy.sum()
-
-    @staticmethod
-    def backward(ctx, d_cross: Tensor, d_entropy: Tensor):
-        logits, target, entropy = ctx.saved_tensors
-        if not _fast(logits, target):
-            return plain.softmax_losses_backward(logits, target, entropy, d_cross, d_entropy), None
-        out = torch.empty(logits.shape)
-        outer = np.float32(d_cross.item()), np.float32(d_entropy.item())
-        fast.softmax_losses_backward(_array(logits), _array(target), _array(entropy), *outer, out.numpy())
-        return out, None
-
-
-class _BernoulliKL(Function):
-    @staticmethod
-    def forward(ctx, logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
-        if _fast(logits, prior):
-            kl, slope = torch.empty_like(logits), torch.empty_like(logits)
-            fast.bernoulli_kl(_array(logits), _array(prior), free.numpy(), kl.numpy(), slope.numpy())
-        else:
-            kl, slope = plain.bernoulli_kl(logits, prior, free)
-        ctx.save_for_backward(slope)
-        return kl.sum()
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        (slope,) = ctx.saved_tensors
-        return grad * slope, None, None
-
-
-def _dropout(x: Tensor, rate: float, key: Key) -> Tensor:
-    if not _fast(x):
-        return plain.dropout(x, rate, key)
-    out = torch.empty(x.shape)
-    fast.dropout(_array(x).reshape(-1), out.numpy().reshape(-1), np.uint64(key.value), np.float32(rate))
-    return out
 
 
 def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     """A H for A on ``pattern`` with ``values`` [E] and H [K, H]: [R, H]; differentiable in both."""
-    return _Spmm.apply(pattern, values, dense)
+    return autograd.Spmm.apply(pattern, values, dense)
 
 
 def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]; differentiable in both."""
-    return _Sddmm.apply(pattern, left, right)
+    return autograd.Sddmm.apply(pattern, left, right)
 
 
 def gram(pattern: Pattern, rows: Tensor) -> Tensor:
     """row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
-    return _Gram.apply(pattern, rows)
+    return autograd.Gram.apply(pattern, rows)
 
 
 def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float = 0.0, key: Key = Key(0)) -> Tensor:  # noqa: B008
     """dropout(X) W for constant sparse X: [R, H]; nothing dense of X's size is ever made."""
-    return _SparseLinear.apply(pattern, values, weight, rate, key)
+    return autograd.SparseLinear.apply(pattern, values, weight, rate, key)
 
 
 def edge_softmax(pattern: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
     """w_ij exp(s_ij) / Σ_k w_ik exp(s_ik) over the entries of a row: [E]; differentiable in both."""
-    return _EdgeSoftmax.apply(pattern, scores, weights)
+    return autograd.EdgeSoftmax.apply(pattern, scores, weights)
 
 
 def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key) -> Tensor:
@@ -300,41 +41,28 @@ def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: flo
 
     Entries that are not ``free`` (self-loops) are always 1.
     """
-    return _BinaryConcrete.apply(logits, pair, free, temperature, key)
+    return autograd.BinaryConcrete.apply(logits, pair, free, temperature, key)
 
 
 def dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     """Dropout whose mask is a function of the key; the identity without a key or at rate 0."""
     if key is None or rate <= 0:
         return x
-    return _Dropout.apply(x, rate, key)
+    return autograd.Dropout.apply(x, rate, key)
 
 
 def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     """dropout(ReLU(x)) in one pass; without a key or at rate 0 the ReLU alone."""
     if key is None or rate <= 0:
         return torch.relu(x)
-    return _ReluDropout.apply(x, rate, key)
+    return autograd.ReluDropout.apply(x, rate, key)
 
 
 def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """-Σ t log p and -Σ p log p with p = softmax(logits), summed over all rows; [N, C] both, target constant."""
-    return _SoftmaxLosses.apply(logits, target)
+    return autograd.SoftmaxLosses.apply(logits, target)
 
 
 def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
     """Σ KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) over the entries that are ``free``; prior constant."""
-    return _BernoulliKL.apply(logits, prior, free)
-
-
-def adam_step(
-    parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int
-) -> None:
-    """One step of Adam in place; ``mean`` and ``square`` are its moments, ``decay`` is L2 in the gradient."""
-    if not _fast(parameter, grad):
-        plain.adam(parameter, grad, mean, square, rate, decay, steps)
-        return
-    flat = [t.detach().numpy().reshape(-1) for t in (parameter, grad.contiguous(), mean, square)]
-    f = np.float32
-    betas = f(0.9), f(0.999), f(1 - 0.9**steps), f(1 - 0.999**steps)
-    fast.adam(*flat, f(rate), f(decay), *betas, f(1e-8))
+    return autograd.BernoulliKL.apply(logits, prior, free)

@@ -2,7 +2,7 @@
 
 Nothing is stored and nothing is consumed in order, so both directions of an edge, any number of threads, any
 order of blocks and a resumed run all draw the same numbers. The hash is the finaliser of SplitMix64 applied to
-``key + (index + 1) * GOLDEN``; its top 24 bits make a float32 uniform in the open interval (0, 1).
+``key + (index + 1) * GOLDEN``; its top 23 bits make a float32 uniform in the open interval (0, 1).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import torch
 
 _MASK = (1 << 64) - 1
 _GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_SCALE = np.float32(2.0**-24)
+_SCALE = np.float32(2.0**-23)
 
 _u = np.uint64
 _G64, _A64, _B64 = _u(_GOLDEN), _u(_M1), _u(_M2)
-_S30, _S27, _S31, _S40, _ONE = _u(30), _u(27), _u(31), _u(40), _u(1)
+_S30, _S27, _S31, _S41, _ONE = _u(30), _u(27), _u(31), _u(41), _u(1)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def uniform(key, index):  # type: ignore[no-untyped-def]
     z = (z ^ (z >> _S30)) * _A64
     z = (z ^ (z >> _S27)) * _B64
     z = z ^ (z >> _S31)
-    return (np.float32(z >> _S40) + np.float32(0.5)) * _SCALE
+    return (np.float32(z >> _S41) + np.float32(0.5)) * _SCALE
 
 
 def uniform_torch(key: Key, index: torch.Tensor) -> torch.Tensor:
@@ -57,7 +57,7 @@ def uniform_torch(key: Key, index: torch.Tensor) -> torch.Tensor:
     z = (z ^ _shift(z, 30)) * _signed(_M1)
     z = (z ^ _shift(z, 27)) * _signed(_M2)
     z = z ^ _shift(z, 31)
-    return (_shift(z, 40).to(torch.float32) + 0.5) * float(_SCALE)
+    return (_shift(z, 41).to(torch.float32) + 0.5) * float(_SCALE)
 
 
 def _signed(value: int) -> int:

@@ -99,7 +99,8 @@ class Pattern:
         key = (name, str(device))
         if key not in self._tensors:
             self._tensors[key] = torch.as_tensor(getattr(self, name), dtype=torch.int64).to(device)
-        return self._tensors[key]
+        found: torch.Tensor = self._tensors[key]
+        return found
 
     def select_rows(self, rows: NDArray[Any]) -> tuple[Pattern, NDArray[np.int64]]:
         """The pattern of these rows alone (all columns kept), and the positions of its entries here."""

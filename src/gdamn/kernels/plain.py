@@ -63,13 +63,11 @@ def _mass(p: Pattern, scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     live = torch.where(weights > 0, scores, torch.full_like(scores, -torch.inf))
     top = scores.new_full((p.shape[0],), -torch.inf).scatter_reduce_(0, rows, live, "amax")
     top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
-    mass = torch.exp(scores - top[rows])
+    mass = torch.exp((scores - top[rows]).clamp_max(40))
     return mass, scores.new_zeros(p.shape[0]).index_add_(0, rows, mass * weights)
 
 
-def binary_concrete(
-    logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key
-) -> tuple[Tensor, Tensor]:
+def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key) -> tuple[Tensor, Tensor]:
     """The hard sample, and the slope of its relaxation."""
     u = uniform_torch(key, pair).to(logits.dtype)
     z = logits + torch.log(u) - torch.log1p(-u)
@@ -108,9 +106,7 @@ def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> tuple[Tensor, T
     return torch.where(free, kl, zero), torch.where(free, g * (1 - g) * gap, zero)
 
 
-def adam(
-    parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int
-) -> None:
+def adam(parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int) -> None:
     """One step of Adam in place (β₁ 0.9, β₂ 0.999, ε 1e-8)."""
     g = grad + decay * parameter
     mean.mul_(0.9).add_(g, alpha=0.1)

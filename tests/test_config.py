@@ -8,7 +8,9 @@ import inspect
 import pytest
 
 from gdamn import GDAMN, Settings
-from gdamn.config import PRESETS, preset
+from gdamn.config import preset, presets
+
+PRESETS = presets()["gdamn"]
 from gdamn.data import DATASETS
 from gdamn.errors import ConfigError
 from gdamn.methods import METHODS, make

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .graph import Structure
 from .inputs import Block
-from .kernels import Key, binary_concrete, edge_softmax, gram, sddmm
+from .kernels import Key, binary_concrete, edge_softmax, gram, sddmm, unit_rows
 
 
 class HardAttention(nn.Module):
@@ -61,8 +61,7 @@ class SoftAttention(nn.Module):
 
     def scores(self, structure: Structure, x: Block) -> Tensor:
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
-        h = self.s * torch.relu(x.linear(self.W_proj, None))
-        unit = nn.functional.normalize(h, dim=1, eps=1e-8)
+        unit = unit_rows(x.linear(self.W_proj, None), self.s)  # h_i / |h_i| with h_i = s ⊙ ReLU(W x_i)
         return -gram(structure.pattern, unit) / self.temperature
 
 

@@ -21,7 +21,7 @@ class Method:
     Attributes:
         where: module and class.
         fixed: settings that make it this method, on top of the data set's preset.
-        presets: settings per data set; None: those of GDAMN (:data:`gdamn.config.PRESETS`).
+        presets: the method whose presets it takes (``presets.toml``); its own where empty.
     """
 
     name: str
@@ -29,12 +29,11 @@ class Method:
     reference: str
     where: tuple[str, str]
     fixed: dict[str, Setting] = field(default_factory=dict)
-    presets: dict[str, dict[str, Setting]] | None = None
+    presets: str = ""
 
     def settings(self, dataset: str | None) -> dict[str, Setting]:
         """The method's settings for a data set."""
-        chosen = preset(dataset) if self.presets is None else self.presets.get(dataset or "", {})
-        return {**chosen, **self.fixed}
+        return {**preset(dataset, self.presets or self.name), **self.fixed}
 
     def estimator(self) -> type[NodeClassifier]:
         """The estimator's class."""
@@ -45,7 +44,6 @@ class Method:
 
 _PAPER = "Chen et al., Graph Decoupling Attention Markov Networks, TNNLS 2022"
 _GDAMN = (".gdamn", "GDAMN")
-_COAUTHOR: dict[str, Setting] = {"hidden": 64, "dropout_input": 0.8, "dropout_hidden": 0.8, "weight_decay": 1e-3}
 _GMNN: dict[str, Setting] = {
     "hard": False,
     "soft": False,
@@ -62,35 +60,44 @@ _GMNN: dict[str, Setting] = {
 _ALL = [
     Method("gdamn", "hard attention on labels, soft attention on features, EM of two networks", _PAPER, _GDAMN),
     Method(
-        "gdamn-no-ent", "GDAMN without the mutual-information term", _PAPER, _GDAMN, {"beta": 0.0, "beta_pretrain": 0.0}
+        "gdamn-no-ent",
+        "GDAMN without the mutual-information term",
+        _PAPER,
+        _GDAMN,
+        {"beta": 0.0, "beta_pretrain": 0.0},
+        presets="gdamn",
     ),
-    Method("gdamn-no-hard", "GDAMN without hard attention: no edge is cut", _PAPER, _GDAMN, {"hard": False}),
-    Method("gdamn-no-soft", "GDAMN without soft attention: kept edges count alike", _PAPER, _GDAMN, {"soft": False}),
     Method(
-        "gmnn", "EM of a label and a feature network on the plain graph", "Qu et al., GMNN, ICML 2019", _GDAMN, _GMNN
+        "gdamn-no-hard",
+        "GDAMN without hard attention: no edge is cut",
+        _PAPER,
+        _GDAMN,
+        {"hard": False},
+        presets="gdamn",
+    ),
+    Method(
+        "gdamn-no-soft",
+        "GDAMN without soft attention: kept edges count alike",
+        _PAPER,
+        _GDAMN,
+        {"soft": False},
+        presets="gdamn",
+    ),
+    Method(
+        "gmnn",
+        "EM of a label and a feature network on the plain graph",
+        "Qu, Bengio & Tang, GMNN, ICML 2019",
+        _GDAMN,
+        _GMNN,
+        presets="gdamn",
     ),
     Method(
         "gcn",
         "graph convolutions on the plain graph",
         "Kipf & Welling, Semi-supervised classification with GCNs, ICLR 2017",
         (".baselines.gcn", "GCNClassifier"),
-        presets={
-            "coauthor-cs": _COAUTHOR,
-            "coauthor-physics": _COAUTHOR,
-            "digits": {"hidden": 64, "normalize": "none"},
-        },
     ),
-    Method(
-        "mlp",
-        "features alone, no graph",
-        "multilayer perceptron",
-        (".baselines.mlp", "MLPClassifier"),
-        presets={
-            "coauthor-cs": _COAUTHOR,
-            "coauthor-physics": _COAUTHOR,
-            "digits": {"hidden": 64, "normalize": "none"},
-        },
-    ),
+    Method("mlp", "features alone, no graph", "multilayer perceptron", (".baselines.mlp", "MLPClassifier")),
 ]
 
 METHODS: dict[str, Method] = {m.name: m for m in _ALL}

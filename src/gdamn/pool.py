@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -73,18 +72,15 @@ def thread_limit(threads: int) -> Iterator[None]:
     """Limit the threads of what is already imported, and put back what was set."""
     import torch
 
-    before = torch.get_num_threads()
+    from .kernels import set_threads
+
+    before, kernels_before = torch.get_num_threads(), set_threads(threads)
     torch.set_num_threads(threads)
-    numba = sys.modules.get("numba")
-    numba_before = numba.get_num_threads() if numba else 0
-    if numba:
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     try:
         yield
     finally:
         torch.set_num_threads(before)
-        if numba:
-            numba.set_num_threads(numba_before)
+        set_threads(kernels_before)
 
 
 def _in_processes(

@@ -24,13 +24,14 @@ Progress = Callable[[str, int, int, Record], None]
 
 @contextmanager
 def reproducible_threads(threads: int) -> Iterator[None]:
-    """Within the block the kernels use ``threads`` cores (0: all) and torch one.
+    """Within the block the kernels use ``threads`` cores (0: as many as before) and torch one.
 
     Torch splits sums and products by the number of its threads, so its last bits depend on it; our kernels
     don't. One torch thread makes the same seed give the same bits on any number of cores.
     """
     torch_before, numba_before = torch.get_num_threads(), numba.get_num_threads()
-    limit_before = set_threads(threads)
+    limit_before = set_threads(0)
+    set_threads(threads or limit_before)
     torch.set_num_threads(1)
     try:
         yield

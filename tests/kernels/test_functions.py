@@ -416,7 +416,7 @@ def test_binary_concrete_of_extreme_logits(path):
         hard = binary_concrete(logits, torch.arange(4), torch.ones(4, dtype=torch.bool), 1e-3, Key(2))
         hard.sum().backward()
     assert hard.tolist() == [1, 0, 1, 0]
-    assert logits.grad.tolist() == [0, 0, 0, 0]
+    assert logits.grad.abs().max() < 1e-30
 
 
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two cores")

@@ -23,6 +23,7 @@ _WHERE = {
     "softmax_losses": ".functions",
     "sparse_linear": ".functions",
     "spmm": ".functions",
+    "unit_rows": ".functions",
     "use_kernels": ".autograd",
 }
 
@@ -41,6 +42,7 @@ __all__ = [
     "softmax_losses",
     "sparse_linear",
     "spmm",
+    "unit_rows",
     "use_kernels",
 ]
 
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         softmax_losses,
         sparse_linear,
         spmm,
+        unit_rows,
     )
     from .noise import Key
     from .pattern import Pattern

@@ -142,34 +142,39 @@ class Gram(Function):
 class SparseLinear(Function):
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
-        ctx.pattern, ctx.rate, ctx.key = pattern, rate, key
-        ctx.save_for_backward(values)
-        if rate <= 0:
-            return _spmm(pattern, values, weight)
-        if not _fast(values, weight):
-            return plain.spmm(pattern, plain.dropout(values, rate, key), weight)
-        out = torch.empty((pattern.shape[0], weight.shape[1]))
-        noise = np.uint64(key.value), np.float32(rate)
-        p = pattern
-        _use_threads(p.num_entries * weight.shape[1])
-        fast.dropped_spmm(p.indptr, p.indices, _array(values), _array(weight), out.numpy(), p.blocks, *noise)
-        return out
+        kept = _dropout(values, rate, key) if rate > 0 else values
+        ctx.pattern = pattern
+        ctx.save_for_backward(kept)
+        return _spmm(pattern, kept, weight)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        (values,) = ctx.saved_tensors
-        p: Pattern = ctx.pattern
-        if ctx.rate <= 0:
-            return None, None, _spmm_t(p, values, grad), None, None
-        if not _fast(values, grad):
-            dropped = plain.dropout(values, ctx.rate, ctx.key)
-            return None, None, plain.spmm_transposed(p, dropped, grad), None, None
-        out = torch.empty((p.shape[1], grad.shape[1]))
-        noise = np.uint64(ctx.key.value), np.float32(ctx.rate)
-        arrays = p.t_indptr, p.t_indices, p.t_perm, _array(values), _array(grad), out.numpy(), p.t_blocks
-        _use_threads(p.num_entries * grad.shape[1])
-        fast.dropped_spmm_permuted(*arrays, *noise)
-        return None, None, out, None, None
+        (kept,) = ctx.saved_tensors
+        return None, None, _spmm_t(ctx.pattern, kept, grad), None, None
+
+
+class UnitRows(Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, scale: Tensor) -> Tensor:
+        if _fast(x, scale):
+            unit, norms = torch.empty(x.shape), torch.empty(len(x))
+            _use_threads(3 * x.numel())
+            fast.unit_rows(_array(x), _array(scale), unit.numpy(), norms.numpy())
+        else:
+            unit, norms = plain.unit_rows(x, scale)
+        ctx.save_for_backward(x, scale, unit, norms)
+        return unit
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        x, scale, unit, norms = ctx.saved_tensors
+        if not _fast(x, scale, grad):
+            return plain.unit_rows_backward(x, scale, unit, norms, grad)
+        d_x, d_scale = torch.empty(x.shape), torch.empty(-(-len(x) // fast._TILE), x.shape[1])
+        _use_threads(3 * x.numel())
+        arrays = _array(x), _array(scale), _array(unit), _array(norms), _array(grad)
+        fast.unit_rows_backward(*arrays, d_x.numpy(), d_scale.numpy())
+        return d_x, d_scale.sum(0)
 
 
 class EdgeSoftmax(Function):
@@ -177,23 +182,24 @@ class EdgeSoftmax(Function):
     def forward(ctx, pattern: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
         ctx.pattern = pattern
         if _fast(scores, weights):
-            out = torch.empty(pattern.num_entries)
-            _use_threads(20 * pattern.num_entries)
-            fast.edge_softmax(pattern.indptr, _array(scores), _array(weights), out.numpy(), pattern.blocks)
+            out, mass = torch.empty(pattern.num_entries), torch.empty(pattern.num_entries)
+            _use_threads(10 * pattern.num_entries)
+            arrays = _array(scores), _array(weights), out.numpy(), mass.numpy()
+            fast.edge_softmax(pattern.indptr, *arrays, pattern.blocks)
         else:
-            out = plain.edge_softmax(pattern, scores, weights)
-        ctx.save_for_backward(scores, weights, out)
+            out, mass = plain.edge_softmax(pattern, scores, weights)
+        ctx.save_for_backward(weights, out, mass)
         return out
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        scores, weights, soft = ctx.saved_tensors
+        weights, soft, mass = ctx.saved_tensors
         p: Pattern = ctx.pattern
-        if not _fast(scores, weights, grad):
-            return None, *plain.edge_softmax_backward(p, scores, weights, soft, grad)
+        if not _fast(weights, grad):
+            return None, *plain.edge_softmax_backward(p, weights, soft, mass, grad)
         d_scores, d_weights = torch.empty(p.num_entries), torch.empty(p.num_entries)
-        arrays = _array(scores), _array(weights), _array(soft), _array(grad), d_scores.numpy(), d_weights.numpy()
-        _use_threads(20 * p.num_entries)
+        _use_threads(5 * p.num_entries)
+        arrays = _array(weights), _array(soft), _array(mass), _array(grad), d_scores.numpy(), d_weights.numpy()
         fast.edge_softmax_backward(p.indptr, *arrays, p.blocks)
         return None, d_scores, d_weights
 
@@ -258,23 +264,25 @@ class SoftmaxLosses(Function):
     @staticmethod
     def forward(ctx, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         if _fast(logits, target):
-            cross, entropy = torch.empty(len(logits)), torch.empty(len(logits))
-            _use_threads(20 * logits.numel())
-            fast.softmax_losses(_array(logits), _array(target), cross.numpy(), entropy.numpy())
+            p, (log_total, cross, entropy) = torch.empty(logits.shape), torch.empty(3, len(logits))
+            _use_threads(10 * logits.numel())
+            arrays = _array(logits), _array(target), p.numpy(), log_total.numpy(), cross.numpy(), entropy.numpy()
+            fast.softmax_losses(*arrays)
         else:
-            cross, entropy = plain.softmax_losses(logits, target)
-        ctx.save_for_backward(logits, target, entropy)
+            p, log_total, cross, entropy = plain.softmax_losses(logits, target)
+        ctx.save_for_backward(logits, target, p, log_total, entropy)
         return cross.sum(), entropy.sum()
 
     @staticmethod
     def backward(ctx, d_cross: Tensor, d_entropy: Tensor):
-        logits, target, entropy = ctx.saved_tensors
+        logits, target, p, log_total, entropy = ctx.saved_tensors
         if not _fast(logits, target):
-            return plain.softmax_losses_backward(logits, target, entropy, d_cross, d_entropy), None
+            return plain.softmax_losses_backward(logits, target, p, log_total, entropy, d_cross, d_entropy), None
         out = torch.empty(logits.shape)
         outer = np.float32(d_cross.item()), np.float32(d_entropy.item())
-        _use_threads(20 * logits.numel())
-        fast.softmax_losses_backward(_array(logits), _array(target), _array(entropy), *outer, out.numpy())
+        _use_threads(3 * logits.numel())
+        arrays = _array(logits), _array(target), _array(p), _array(log_total), _array(entropy)
+        fast.softmax_losses_backward(*arrays, *outer, out.numpy())
         return out, None
 
 

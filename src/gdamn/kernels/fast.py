@@ -13,14 +13,22 @@ import numpy as np
 from numba import prange
 
 from .noise import uniform
+from .scalars import exp32, log32
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
 _ZERO, _ONE = np.float32(0), np.float32(1)
+_SHORT = np.float32(1e-8)
+_TILE = 256
 _MOST = np.float32(40)  # an entry that was cut may score far above those that stayed: exp must not overflow
 
 
 def _parallel(function):
     return numba.njit(parallel=True, cache=True, fastmath=_MATH, boundscheck=False)(function)
+
+
+def _elementwise(function):
+    """For loops with exp32 and log32, whose accuracy needs the order of operations as it is written."""
+    return numba.njit(parallel=True, cache=True, fastmath={"contract", "nsz"}, boundscheck=False)(function)
 
 
 @_parallel
@@ -67,103 +75,157 @@ def sddmm(indptr, indices, left, right, out, blocks):
                 out[e] = total
 
 
-@_parallel
-def dropped_spmm(indptr, indices, values, dense, out, blocks, key, rate):
-    """spmm whose entries are dropped with probability ``rate``; the rest are divided by 1 - rate."""
-    width = dense.shape[1]
-    scale = _ONE / (_ONE - rate)
+@_elementwise
+def edge_softmax(indptr, scores, weights, out, mass, blocks):
+    """out[ij] = w_ij m_ij / Σ_k w_ik m_ik with m_ij = exp(s_ij - the row's largest score); 0 where the sum is.
+
+    An entry of weight 0 doesn't count for the largest score; its m, which only the gradient needs, is kept finite.
+    """
     for b in prange(len(blocks) - 1):
         for i in range(blocks[b], blocks[b + 1]):
-            for h in range(width):
-                out[i, h] = _ZERO
-            for e in range(indptr[i], indptr[i + 1]):
-                if uniform(key, np.uint64(e)) >= rate:
-                    v = values[e] * scale
-                    j = indices[e]
-                    for h in range(width):
-                        out[i, h] += v * dense[j, h]
-
-
-@_parallel
-def dropped_spmm_permuted(indptr, indices, perm, values, dense, out, blocks, key, rate):
-    """The product with the transpose of the dropped matrix of :func:`dropped_spmm`, drawn again from the key."""
-    width = dense.shape[1]
-    scale = _ONE / (_ONE - rate)
-    for b in prange(len(blocks) - 1):
-        for i in range(blocks[b], blocks[b + 1]):
-            for h in range(width):
-                out[i, h] = _ZERO
-            for e in range(indptr[i], indptr[i + 1]):
-                at = perm[e]
-                if uniform(key, np.uint64(at)) >= rate:
-                    v = values[at] * scale
-                    j = indices[e]
-                    for h in range(width):
-                        out[i, h] += v * dense[j, h]
-
-
-@_parallel
-def edge_softmax(indptr, scores, weights, out, blocks):
-    """out[ij] = w_ij exp(s_ij) / Σ_k w_ik exp(s_ik), shifted by the row's largest score; 0 where the sum is."""
-    for b in prange(len(blocks) - 1):
-        for i in range(blocks[b], blocks[b + 1]):
-            first, last = indptr[i], indptr[i + 1]
             top = np.float32(-np.inf)
-            for e in range(first, last):
+            for e in range(indptr[i], indptr[i + 1]):
                 if weights[e] > _ZERO:
                     top = max(top, scores[e])
+            for e in range(indptr[i], indptr[i + 1]):
+                mass[e] = min(scores[e] - top, _MOST)
+        for e in range(indptr[blocks[b]], indptr[blocks[b + 1]]):
+            mass[e] = exp32(mass[e])
+            out[e] = weights[e] * mass[e]
+        for i in range(blocks[b], blocks[b + 1]):
             total = _ZERO
-            for e in range(first, last):
-                if weights[e] > _ZERO:
-                    out[e] = weights[e] * np.exp(scores[e] - top)
-                    total += out[e]
-                else:
-                    out[e] = _ZERO
-            if total > _ZERO:
-                for e in range(first, last):
-                    out[e] /= total
+            for e in range(indptr[i], indptr[i + 1]):
+                total += out[e]
+            scale = _ONE / total if total > _ZERO else _ZERO
+            for e in range(indptr[i], indptr[i + 1]):
+                out[e] *= scale
 
 
 @_parallel
-def edge_softmax_backward(indptr, scores, weights, soft, grad, d_scores, d_weights, blocks):
-    """With r_i = Σ_k g_ik a_ik: ds_ij = a_ij (g_ij - r_i) and dw_ij = exp(s_ij) / Z_i · (g_ij - r_i)."""
+def edge_softmax_backward(indptr, weights, soft, mass, grad, d_scores, d_weights, blocks):
+    """With r_i = Σ_k g_ik a_ik: ds_ij = a_ij (g_ij - r_i) and dw_ij = m_ij / Σ_k w_ik m_ik · (g_ij - r_i)."""
     for b in prange(len(blocks) - 1):
         for i in range(blocks[b], blocks[b + 1]):
-            first, last = indptr[i], indptr[i + 1]
-            top = np.float32(-np.inf)
-            row = _ZERO
-            for e in range(first, last):
-                if weights[e] > _ZERO:
-                    top = max(top, scores[e])
-                    row += grad[e] * soft[e]
-            total = _ZERO
-            for e in range(first, last):
-                if weights[e] > _ZERO:
-                    total += weights[e] * np.exp(scores[e] - top)
-            for e in range(first, last):
+            row, total = _ZERO, _ZERO
+            for e in range(indptr[i], indptr[i + 1]):
+                row += grad[e] * soft[e]
+                total += weights[e] * mass[e]
+            scale = _ONE / total if total > _ZERO else _ZERO
+            for e in range(indptr[i], indptr[i + 1]):
                 d_scores[e] = soft[e] * (grad[e] - row)
-                if total > _ZERO:
-                    d_weights[e] = np.exp(min(scores[e] - top, _MOST)) / total * (grad[e] - row)
-                else:
-                    d_weights[e] = _ZERO
+                d_weights[e] = mass[e] * scale * (grad[e] - row)
 
 
-@_parallel
+@_elementwise
 def binary_concrete(logits, pair, free, key, temperature, hard, slope):
     """Straight-through sample: hard = 1[z > 0], slope = σ'(z / τ) / τ with z = logit + logistic noise of the pair.
 
     Where ``free`` is False (a self-loop) the sample is 1 and its slope 0.
     """
     for e in prange(len(logits)):
-        if free[e]:
-            u = uniform(key, np.uint64(pair[e]))
-            z = logits[e] + np.log(u) - np.log(_ONE - u)
-            s = _ONE / (_ONE + np.exp(-z / temperature))
-            hard[e] = _ONE if z > _ZERO else _ZERO
-            slope[e] = s * (_ONE - s) / temperature
-        else:
-            hard[e] = _ONE
-            slope[e] = _ZERO
+        u = uniform(key, np.uint64(pair[e]))
+        z = logits[e] + log32(u) - log32(_ONE - u)
+        s = _ONE / (_ONE + exp32(-z / temperature))
+        hard[e] = _ONE if z > _ZERO or not free[e] else _ZERO
+        slope[e] = s * (_ONE - s) / temperature if free[e] else _ZERO
+
+
+@_elementwise
+def bernoulli_kl(logits, prior, free, kl, slope):
+    """kl = g (l - logit ρ) - softplus(l) - log(1 - ρ) with g = σ(l), and its slope g (1 - g)(l - logit ρ).
+
+    Both are 0 where the entry is not ``free``.
+    """
+    for e in prange(len(logits)):
+        z = logits[e]
+        g = _ONE / (_ONE + exp32(-z))
+        log_absent = log32(_ONE - prior[e])
+        gap = z - log32(prior[e]) + log_absent
+        softplus = max(z, _ZERO) + log32(_ONE + exp32(-abs(z)))
+        kl[e] = g * gap - softplus - log_absent if free[e] else _ZERO
+        slope[e] = g * (_ONE - g) * gap if free[e] else _ZERO
+
+
+@_elementwise
+def softmax_losses(logits, target, probabilities, log_total, cross, entropy):
+    """Per row, with p = softmax(z): cross = -Σ t log p, entropy = -Σ p log p, log_total = log Σ exp z.
+
+    Rows go in tiles, so that all exponentials of a tile are one long loop.
+    """
+    rows, classes = logits.shape
+    for tile in prange((rows + _TILE - 1) // _TILE):
+        first, last = tile * _TILE, min(rows, (tile + 1) * _TILE)
+        for i in range(first, last):
+            top = logits[i, 0]
+            for c in range(1, classes):
+                top = max(top, logits[i, c])
+            log_total[i] = top
+            for c in range(classes):
+                probabilities[i, c] = logits[i, c] - top
+        flat = probabilities[first:last].reshape(-1)
+        for k in range(len(flat)):
+            flat[k] = exp32(flat[k])
+        for i in range(first, last):
+            total = _ZERO
+            for c in range(classes):
+                total += probabilities[i, c]
+            log_total[i] += log32(total)
+            scale = _ONE / total
+            t, h = _ZERO, _ZERO
+            for c in range(classes):
+                probabilities[i, c] *= scale
+                log_p = logits[i, c] - log_total[i]
+                t -= target[i, c] * log_p
+                h -= probabilities[i, c] * log_p
+            cross[i] = t
+            entropy[i] = h
+
+
+@_parallel
+def softmax_losses_backward(logits, target, probabilities, log_total, entropy, d_cross, d_entropy, d_logits):
+    """dz_c = d_cross (p_c Σ t - t_c) - d_entropy p_c (log p_c + H)."""
+    rows, classes = logits.shape
+    for i in prange(rows):
+        mass = _ZERO
+        for c in range(classes):
+            mass += target[i, c]
+        for c in range(classes):
+            p = probabilities[i, c]
+            log_p = logits[i, c] - log_total[i]
+            d_logits[i, c] = d_cross * (p * mass - target[i, c]) - d_entropy * p * (log_p + entropy[i])
+
+
+@_parallel
+def unit_rows(x, scale, out, norms):
+    """out_i = v_i / max(|v_i|, ε) with v_i = scale ⊙ ReLU(x_i): [N, m]."""
+    rows, width = x.shape
+    for i in prange(rows):
+        square = _ZERO
+        for h in range(width):
+            v = scale[h] * max(x[i, h], _ZERO)
+            out[i, h] = v
+            square += v * v
+        norms[i] = max(np.sqrt(square), _SHORT)
+        for h in range(width):
+            out[i, h] /= norms[i]
+
+
+@_parallel
+def unit_rows_backward(x, scale, unit, norms, grad, d_x, d_scale):
+    """dv = (g - u (u · g)) / |v|; dx = dv ⊙ scale where x > 0; d_scale per tile of rows, to be summed."""
+    rows, width = x.shape
+    for tile in prange(len(d_scale)):
+        for h in range(width):
+            d_scale[tile, h] = _ZERO
+        for i in range(tile * _TILE, min(rows, (tile + 1) * _TILE)):
+            along = _ZERO
+            for h in range(width):
+                along += unit[i, h] * grad[i, h]
+            short = norms[i] <= _SHORT
+            for h in range(width):
+                dv = _ZERO if short else (grad[i, h] - unit[i, h] * along) / norms[i]
+                d_x[i, h] = dv * scale[h] if x[i, h] > _ZERO else _ZERO
+                d_scale[tile, h] += dv * max(x[i, h], _ZERO)
 
 
 @_parallel
@@ -190,65 +252,6 @@ def relu_dropout_backward(out, grad, d_flat, rate):
     scale = _ONE / (_ONE - rate)
     for e in prange(len(out)):
         d_flat[e] = grad[e] * scale if out[e] > _ZERO else _ZERO
-
-
-@_parallel
-def softmax_losses(logits, target, cross, entropy):
-    """Per row: cross = -Σ t log p and entropy = -Σ p log p with p = softmax(logits)."""
-    rows, classes = logits.shape
-    for i in prange(rows):
-        top = logits[i, 0]
-        for c in range(1, classes):
-            top = max(top, logits[i, c])
-        total = _ZERO
-        for c in range(classes):
-            total += np.exp(logits[i, c] - top)
-        log_total = np.log(total) + top
-        t, h = _ZERO, _ZERO
-        for c in range(classes):
-            log_p = logits[i, c] - log_total
-            t -= target[i, c] * log_p
-            h -= np.exp(log_p) * log_p
-        cross[i] = t
-        entropy[i] = h
-
-
-@_parallel
-def softmax_losses_backward(logits, target, entropy, d_cross, d_entropy, d_logits):
-    """dz_c = d_cross (p_c Σ t - t_c) - d_entropy p_c (log p_c + H)."""
-    rows, classes = logits.shape
-    for i in prange(rows):
-        top = logits[i, 0]
-        for c in range(1, classes):
-            top = max(top, logits[i, c])
-        total, mass = _ZERO, _ZERO
-        for c in range(classes):
-            total += np.exp(logits[i, c] - top)
-            mass += target[i, c]
-        log_total = np.log(total) + top
-        for c in range(classes):
-            log_p = logits[i, c] - log_total
-            p = np.exp(log_p)
-            d_logits[i, c] = d_cross * (p * mass - target[i, c]) - d_entropy * p * (log_p + entropy[i])
-
-
-@_parallel
-def bernoulli_kl(logits, prior, free, kl, slope):
-    """kl = g (l - logit ρ) - softplus(l) - log(1 - ρ) with g = σ(l), and its slope g (1 - g)(l - logit ρ).
-
-    Both are 0 where the entry is not ``free``.
-    """
-    for e in prange(len(logits)):
-        if free[e]:
-            z = logits[e]
-            g = _ONE / (_ONE + np.exp(-z))
-            gap = z - np.log(prior[e] / (_ONE - prior[e]))
-            softplus = max(z, _ZERO) + np.log1p(np.exp(-abs(z)))
-            kl[e] = g * gap - softplus - np.log1p(-prior[e])
-            slope[e] = g * (_ONE - g) * gap
-        else:
-            kl[e] = _ZERO
-            slope[e] = _ZERO
 
 
 @_parallel

@@ -66,3 +66,8 @@ def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
     """Σ KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) over the entries that are ``free``; prior constant."""
     return autograd.BernoulliKL.apply(logits, prior, free)
+
+
+def unit_rows(x: Tensor, scale: Tensor) -> Tensor:
+    """scale ⊙ ReLU(x_i), divided by its length: [N, m]; 0 where the length is. Differentiable in both."""
+    return autograd.UnitRows.apply(x, scale)

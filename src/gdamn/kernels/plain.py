@@ -39,32 +39,30 @@ def sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
     return out
 
 
-def edge_softmax(p: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
-    """w_ij exp(s_ij) / Σ_k w_ik exp(s_ik); 0 in rows whose weights are all 0."""
-    mass, total = _mass(p, scores, weights)
-    return mass * weights / total.clamp_min(torch.finfo(scores.dtype).tiny)[p.tensor("rows", scores.device)]
-
-
-def edge_softmax_backward(
-    p: Pattern, scores: Tensor, weights: Tensor, soft: Tensor, grad: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Gradients on the scores and on the weights."""
-    rows = p.tensor("rows", scores.device)
-    mass, total = _mass(p, scores, weights)
-    row = scores.new_zeros(p.shape[0]).index_add_(0, rows, grad * soft)
-    centred = grad - row[rows]
-    share = mass / total.clamp_min(torch.finfo(scores.dtype).tiny)[rows]
-    return soft * centred, torch.where(total[rows] > 0, share * centred, torch.zeros_like(share))
-
-
-def _mass(p: Pattern, scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """exp(s - top of the row), and its weighted sum per row."""
+def edge_softmax(p: Pattern, scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """w_ij m_ij / Σ_k w_ik m_ik (0 in rows whose weights are all 0), and m_ij = exp(s_ij - top of the row)."""
     rows = p.tensor("rows", scores.device)
     live = torch.where(weights > 0, scores, torch.full_like(scores, -torch.inf))
     top = scores.new_full((p.shape[0],), -torch.inf).scatter_reduce_(0, rows, live, "amax")
     top = torch.where(torch.isfinite(top), top, torch.zeros_like(top))
     mass = torch.exp((scores - top[rows]).clamp_max(40))
-    return mass, scores.new_zeros(p.shape[0]).index_add_(0, rows, mass * weights)
+    return weights * mass * _inverse_totals(p, weights, mass)[rows], mass
+
+
+def edge_softmax_backward(
+    p: Pattern, weights: Tensor, soft: Tensor, mass: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients on the scores and on the weights."""
+    rows = p.tensor("rows", grad.device)
+    row = grad.new_zeros(p.shape[0]).index_add_(0, rows, grad * soft)
+    centred = grad - row[rows]
+    return soft * centred, mass * _inverse_totals(p, weights, mass)[rows] * centred
+
+
+def _inverse_totals(p: Pattern, weights: Tensor, mass: Tensor) -> Tensor:
+    """1 / Σ_k w_ik m_ik per row; 0 where the sum is."""
+    total = mass.new_zeros(p.shape[0]).index_add_(0, p.tensor("rows", mass.device), weights * mass)
+    return torch.where(total > 0, 1 / total, torch.zeros_like(total))
 
 
 def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key) -> tuple[Tensor, Tensor]:
@@ -82,19 +80,40 @@ def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     return torch.where(uniform_torch(key, index) >= rate, x / (1 - rate), torch.zeros_like(x))
 
 
-def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Per row: -Σ t log p and -Σ p log p."""
-    log_p = torch.log_softmax(logits, dim=1)
-    return -(target * log_p).sum(1), -(log_p.exp() * log_p).sum(1)
+def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Per row: p = softmax(z), log Σ exp z, -Σ t log p and -Σ p log p."""
+    log_total = torch.logsumexp(logits, dim=1)
+    log_p = logits - log_total[:, None]
+    p = log_p.exp()
+    return p, log_total, -(target * log_p).sum(1), -(p * log_p).sum(1)
 
 
 def softmax_losses_backward(
-    logits: Tensor, target: Tensor, entropy: Tensor, d_cross: Tensor, d_entropy: Tensor
+    logits: Tensor,
+    target: Tensor,
+    p: Tensor,
+    log_total: Tensor,
+    entropy: Tensor,
+    d_cross: Tensor,
+    d_entropy: Tensor,
 ) -> Tensor:
     """Gradient on the logits."""
-    log_p = torch.log_softmax(logits, dim=1)
-    p = log_p.exp()
+    log_p = logits - log_total[:, None]
     return d_cross * (p * target.sum(1, keepdim=True) - target) - d_entropy * p * (log_p + entropy[:, None])
+
+
+def unit_rows(x: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """v / max(|v|, ε) with v = scale ⊙ ReLU(x), and the norms."""
+    v = scale * torch.relu(x)
+    norms = v.norm(dim=1).clamp_min(1e-8)
+    return v / norms[:, None], norms
+
+
+def unit_rows_backward(x: Tensor, scale: Tensor, unit: Tensor, norms: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients on x and on the scale."""
+    along = (unit * grad).sum(1, keepdim=True)
+    dv = torch.where((norms > 1e-8)[:, None], (grad - unit * along) / norms[:, None], torch.zeros_like(grad))
+    return torch.where(x > 0, dv * scale, torch.zeros_like(dv)), (dv * torch.relu(x)).sum(0)
 
 
 def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:

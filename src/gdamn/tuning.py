@@ -1,0 +1,191 @@
+"""``gdamn tune``: search the settings of a method on a data set by validation accuracy alone.
+
+Optuna's TPE sampler proposes settings, every trial is the mean validation accuracy over the same seeds, and test
+labels are never read. The study lives in a journal file in the output folder: several processes may work on it,
+and a search that was stopped goes on from its trials.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import io
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    import optuna
+
+    from .graph import Graph
+
+Space = dict[str, list[Any]]
+
+GDAMN_SPACE: Space = {
+    "beta": [0.2, 0.4, 0.6, 0.8, 1.0],
+    "pseudo_labels": ["soft", "argmax"],
+    "annotate_epochs": [1, 50],
+    "stable_norm": ["none", "row", "sym"],
+    "kl_weight": [0.3, 1.0, 3.0],
+    "kl_per": ["edge", "node"],
+    "dropout_input": [0.5, 0.8],
+    "dropout_labels": [0.0, 0.5, 0.8],
+    "soft_temperature": [0.25, 0.5, 1.0],
+    "decay": ["all", "first"],
+    "e_step": ["means", "sums"],
+    "restart_q": [False, True],
+    "symmetric_q": [False, True],
+    "init": ["xavier", "kaiming"],
+}
+"""The silences of the paper (docs/method.md); its own settings (sizes, schedule, λ, rates) stay as printed."""
+
+NETWORK_SPACE: Space = {
+    "hidden": [16, 32, 64],
+    "learning_rate": [0.005, 0.01, 0.02, 0.05],
+    "weight_decay": [0.0, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2],
+    "decay": ["all", "first"],
+    "dropout_input": [0.0, 0.2, 0.5, 0.8],
+    "dropout_hidden": [0.2, 0.5, 0.8],
+}
+"""For networks trained on the known labels alone."""
+
+BEHIND = 0.012
+"""A trial whose first two seeds are this far behind the best mean is not finished."""
+
+Report = Callable[[int, int, float], None]
+
+
+def space_of(method: str) -> Space:
+    """The search space of a method: of its own settings, those that the spaces above name."""
+    from .methods import method as find
+
+    chosen = find(method)
+    names = set(chosen.estimator().settings_class.names())
+    space = GDAMN_SPACE if "em_iterations" in names else NETWORK_SPACE
+    return {name: values for name, values in space.items() if name in names and name not in chosen.fixed}
+
+
+def read_space(path: Path) -> Space:
+    """A search space from a TOML file: a list of values per setting."""
+    from .spec import read_toml
+
+    space = read_toml(path)
+    for name, values in space.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"'{path}' gives {values!r} for '{name}'; a space has a list of values per setting.")
+    return space
+
+
+def tune(
+    dataset: str,
+    method: str,
+    out: Path,
+    *,
+    trials: int,
+    seeds: Sequence[int],
+    space: Space | None = None,
+    noise: float = 0.0,
+    data_root: Path | None = None,
+    sampler_seed: int = 0,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Search until the study has ``trials`` trials; write trials.jsonl and best.toml; return the best.
+
+    Args:
+        report: called after each trial with its number, the trials asked for, and the best value so far.
+    """
+    import optuna
+
+    chosen = space or space_of(method)
+    out.mkdir(parents=True, exist_ok=True)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = open_study(out, f"{dataset}/{method}", sampler_seed)
+    graphs = load_graphs(dataset, seeds, noise, data_root)
+
+    def objective(trial: optuna.Trial) -> float:
+        settings = {name: trial.suggest_categorical(name, values) for name, values in chosen.items()}
+        return validation_accuracy(dataset, method, settings, seeds, graphs, trial, study)
+
+    def after(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        done = finished(study)
+        if report is not None and done:
+            report(len(done), trials, study.best_value)
+        if len(done) >= trials:
+            study.stop()
+
+    missing = trials - len(finished(study))
+    if missing > 0:
+        study.optimize(objective, n_trials=missing, callbacks=[after])
+    return write_results(study, dataset, method, out, seeds)
+
+
+def open_study(out: Path, name: str, sampler_seed: int) -> optuna.Study:
+    """The study in the folder, new or as it was left."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    storage = JournalStorage(JournalFileBackend(str(out / "study.journal")))
+    sampler = optuna.samplers.TPESampler(seed=sampler_seed + os.getpid(), n_startup_trials=20, constant_liar=True)
+    return optuna.create_study(
+        study_name=name, storage=storage, sampler=sampler, direction="maximize", load_if_exists=True
+    )
+
+
+def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
+    """The graph of each seed; one object for all seeds where split and noise don't depend on it."""
+    from . import data
+
+    graphs = {seed: data.load(dataset, data_root=data_root, seed=seed, noise=noise) for seed in seeds}
+    first = graphs[seeds[0]]
+    same = noise == 0 and all((g.train_mask == first.train_mask).all() for g in graphs.values())
+    return dict.fromkeys(seeds, first) if same else graphs
+
+
+def validation_accuracy(
+    dataset: str,
+    method: str,
+    settings: dict[str, Any],
+    seeds: Sequence[int],
+    graphs: dict[int, Graph],
+    trial: optuna.Trial,
+    study: optuna.Study,
+) -> float:
+    """Mean validation accuracy of the chosen epochs over the seeds; a hopeless trial ends after two."""
+    import optuna
+
+    from .methods import make
+
+    found: list[float] = []
+    for count, seed in enumerate(seeds, start=1):
+        model = make(method, dataset, seed=seed, overrides=settings).fit(graphs[seed])
+        found.append(float(model.best_epoch_["val_accuracy"]))
+        trial.report(sum(found) / count, count)
+        done = finished(study)
+        if count == 2 < len(seeds) and len(done) >= 20 and sum(found) / 2 < study.best_value - BEHIND:
+            raise optuna.TrialPruned
+    trial.set_user_attr("per_seed", found)
+    return sum(found) / len(found)
+
+
+def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """The trials that ran to their end."""
+    from optuna.trial import TrialState
+
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+
+def write_results(study: optuna.Study, dataset: str, method: str, out: Path, seeds: Sequence[int]) -> dict[str, Any]:
+    """trials.jsonl, best first, and best.toml, which ``gdamn train --config`` takes."""
+    import tomli_w
+
+    ranked = sorted(finished(study), key=lambda t: -(t.value or 0))
+    rows = [{"val_accuracy": t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked]
+    io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    best = rows[0]
+    spec = {"dataset": dataset, "method": method, "seeds": list(seeds), "settings": best["settings"]}
+    note = f"# Best of {len(rows)} trials by mean validation accuracy over {len(seeds)} seeds: {best['val_accuracy']:.4f}\n"
+    io.write_text(out / "best.toml", note + tomli_w.dumps(spec))
+    return {"trials": len(rows), **best}

@@ -6,6 +6,8 @@ import statistics
 import time
 from typing import Any
 
+import numba
+import torch
 from graphs import load_graph, sizes
 from worker import peak_rss
 
@@ -37,9 +39,12 @@ def fit(
     if warm_up:
         short = {"pretrain_epochs": 1, "epochs": 1, "em_iterations": 1}
         make(method, preset, overrides={**chosen, **short}).fit(graph)
-    model = make(method, preset, overrides=chosen).fit(graph)
+    model = make(method, preset, overrides=chosen)
+    threads: dict[str, int] = {}
+    model.fit(graph, lambda *_: threads.update(threads_now()))  # called after an epoch's clock has stopped
     return {
         "graph": sizes(graph),
+        "threads": threads,
         "settings": model.get_params(),
         "load_seconds": loaded,
         "peak_rss_loaded": peak_loaded,
@@ -47,6 +52,11 @@ def fit(
         "outside_epochs_seconds": model.seconds_ - sum(model.timings_),
         "phases": phases(model.history_, model.timings_),
     }
+
+
+def threads_now() -> dict[str, int]:
+    """Threads of torch, and the most that a kernel may use (small loops take one)."""
+    return {"torch": torch.get_num_threads(), "kernels": numba.config.NUMBA_NUM_THREADS}
 
 
 def phases(history: list[dict[str, Any]], timings: list[float]) -> dict[str, dict[str, float]]:

@@ -92,7 +92,7 @@ def _theirs(p: Any, values: torch.Tensor, dense: torch.Tensor, grad: torch.Tenso
 
 
 def _agreement(ways: dict[str, Callable[[], Any]]) -> float:
-    """Run everything once (that is the warm-up too); the largest difference from ours, relative to the largest value."""
+    """Run everything once, which is the warm-up too; the largest difference from ours, relative to its largest value."""
     worst, mine = 0.0, {}
     for name, run in ways.items():
         out = np.asarray(run())

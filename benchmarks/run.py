@@ -1,9 +1,9 @@
 """Run the benchmarks, one process per measurement, and write results.json, docs/performance.md and its plot.
 
-    python benchmarks/run.py                       everything, with GDAMN_DATA set to the data
-    python benchmarks/run.py --only cora kernels   these; the other results stay as they are
-    python benchmarks/run.py --quick               a dry run on little work, written to a temporary folder
-    python benchmarks/run.py --only                nothing measured: the page and the plot from results.json
+python benchmarks/run.py                       everything, with GDAMN_DATA set to the data
+python benchmarks/run.py --only cora kernels   these; the other results stay as they are
+python benchmarks/run.py --quick               a dry run on little work, written to a temporary folder
+python benchmarks/run.py --only                nothing measured: the page and the plot from results.json
 """
 
 from __future__ import annotations

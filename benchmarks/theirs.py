@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from itertools import pairwise
 from typing import Any
 
 import torch  # before gdamn, so that OpenMP's threads wait as run.py says and not as gdamn prefers
@@ -50,7 +51,7 @@ class ArxivGCN(nn.Module):
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
         widths = [features, 128, 128, classes]
-        self.convs = nn.ModuleList([GCNConv(a, b, cached=True) for a, b in zip(widths, widths[1:], strict=False)])
+        self.convs = nn.ModuleList([GCNConv(a, b, cached=True) for a, b in pairwise(widths)])
         self.norms = nn.ModuleList([nn.BatchNorm1d(128) for _ in range(2)])
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:

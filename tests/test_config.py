@@ -9,12 +9,11 @@ import pytest
 
 from gdamn import GDAMN, Settings
 from gdamn.config import preset, presets
-
-PRESETS = presets()["gdamn"]
 from gdamn.data import DATASETS
 from gdamn.errors import ConfigError
 from gdamn.methods import METHODS, make
 
+PRESETS = presets()["gdamn"]
 KINDS = {cls.__name__: cls for cls in (m.estimator().settings_class for m in METHODS.values())}
 FIELDS = [(cls, f) for cls in KINDS.values() for f in dataclasses.fields(cls)]
 each = pytest.mark.parametrize(("cls", "field"), FIELDS, ids=[f"{c.__name__}.{f.name}" for c, f in FIELDS])

@@ -87,6 +87,23 @@ class ProgressView:
         self._bars.update(bar, total=epochs, completed=epoch + 1, description=title, detail=_detail(record))
 
 
+class CountView(ProgressView):
+    """One bar that counts to a total, such as the trials of a search."""
+
+    def __init__(self, what: str, total: int) -> None:
+        super().__init__(label=what)
+        self.total = total
+
+    def count(self, done: int, detail: str) -> None:
+        """Show that so many are done."""
+        if self._bars is None:
+            note(f"{self.label}: {done} of {self.total}, {detail}", stderr=True)
+            return
+        if None not in self._tasks:
+            self._tasks[None] = self._bars.add_task(self.label, total=self.total, detail="")
+        self._bars.update(self._tasks[None], completed=done, detail=detail)
+
+
 def show_summary(summary: Mapping[str, Any], out: str) -> None:
     """The result of a run: one row per seed, the mean below, and where the files are."""
     protocol = summary["protocol"]

@@ -186,6 +186,6 @@ def write_results(study: optuna.Study, dataset: str, method: str, out: Path, see
     io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     best = rows[0]
     spec = {"dataset": dataset, "method": method, "seeds": list(seeds), "settings": best["settings"]}
-    note = f"# Best of {len(rows)} trials by mean validation accuracy over {len(seeds)} seeds: {best['val_accuracy']:.4f}\n"
-    io.write_text(out / "best.toml", note + tomli_w.dumps(spec))
+    found = f"{len(rows)} trials by mean validation accuracy over {len(seeds)} seeds: {best['val_accuracy']:.4f}"
+    io.write_text(out / "best.toml", f"# Best of {found}\n" + tomli_w.dumps(spec))
     return {"trials": len(rows), **best}

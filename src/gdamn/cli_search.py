@@ -1,0 +1,74 @@
+"""The commands that run many fits: ``gdamn tune`` and ``gdamn replicate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import display
+from .cli import DataRoot, app, reporting
+from .errors import ConfigError
+
+
+@app.command(epilog="Example: gdamn tune cora --trials 50 --seeds 4 --out runs/tune-cora")
+@reporting()
+def tune(
+    dataset: Annotated[str, typer.Argument(help="Data set to search on; see: gdamn data list.")],
+    method: Annotated[str, typer.Option(help="Method whose settings are searched.")] = "gdamn",
+    trials: Annotated[int, typer.Option(help="Finished trials that the search should have in the end.")] = 50,
+    seeds: Annotated[int, typer.Option(help="Seeds of every trial.")] = 4,
+    noise: Annotated[float, typer.Option(help="Plant this many false edges per true edge.")] = 0.0,
+    space: Annotated[Path | None, typer.Option(help="TOML file with a list of values per setting.")] = None,
+    data_root: DataRoot = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the search. Default: runs/tune-DATASET-METHOD.")] = None,
+) -> None:
+    """Search a method's settings on validation accuracy; a search that was stopped goes on. Test labels stay unread.
+
+    The winner is in best.toml (gdamn train --config takes it), every trial in trials.jsonl. Several processes may
+    search in the same folder.
+    """
+    from . import tuning
+
+    if trials < 1 or seeds < 1:
+        raise ConfigError("--trials and --seeds must be 1 or more.")
+    folder = out or Path("runs") / f"tune-{dataset}-{method}"
+    with display.CountView("trials", trials) as view:
+        best = tuning.tune(
+            dataset,
+            method,
+            folder,
+            trials=trials,
+            seeds=range(seeds),
+            space=tuning.read_space(space) if space else None,
+            noise=noise,
+            data_root=data_root,
+            report=lambda done, _, value: view.count(done, f"best {100 * value:.2f} %"),
+        )
+    rows = [(name, value) for name, value in best["settings"].items()]
+    title = f"Best of {best['trials']} trials: validation {100 * best['val_accuracy']:.2f} %"
+    display.show_rows(title, ("setting", "value"), rows)
+    display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
+
+
+@app.command(epilog="Example: gdamn replicate results/cora-gdamn.json --seeds 2")
+@reporting()
+def replicate(
+    result: Annotated[Path, typer.Argument(help="A file of results/, or the summary.json of a run.")],
+    seeds: Annotated[int | None, typer.Option(help="Only the first so many seeds.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side.")] = 1,
+    data_root: DataRoot = None,
+) -> None:
+    """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""
+    from .replicate import replicate as again
+
+    with display.ProgressView() as view:
+        rows = again(result, most_seeds=seeds, jobs=jobs, data_root=data_root, progress=view.update)
+    shown = [
+        (row["seed"], display.percent(row["published"]), display.percent(row["now"]), "yes" if row["same"] else "no")
+        for row in rows
+    ]
+    display.show_rows("Test accuracy, published and now", ("seed", "published", "now", "same"), shown)
+    if not all(row["same"] for row in rows):
+        raise typer.Exit(1)

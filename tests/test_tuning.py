@@ -1,0 +1,92 @@
+"""gdamn tune and gdamn replicate, on a small synthetic graph."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from gdamn import tuning
+from gdamn.data import load
+from gdamn.errors import ConfigError, DataError
+from gdamn.replicate import read_result, replicate
+from gdamn.runs import run
+from gdamn.spec import RunSpec
+
+pytest.importorskip("optuna")
+
+SPACE = {"hidden": [4, 8], "epochs": [3, 6], "learning_rate": [0.01, 0.05]}
+
+
+def search(out, trials):
+    return tuning.tune("karate", "gcn", out, trials=trials, seeds=[0, 1], space=SPACE)
+
+
+def test_a_search_goes_on_and_keeps_its_trials(tmp_path):
+    first = search(tmp_path, 2)
+    assert first["trials"] == 2
+    again = search(tmp_path, 4)
+    assert again["trials"] == 4
+    assert again["val_accuracy"] >= first["val_accuracy"]
+    rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
+    assert [row["val_accuracy"] for row in rows] == sorted((row["val_accuracy"] for row in rows), reverse=True)
+    best = tomllib.loads((tmp_path / "best.toml").read_text())
+    assert best["settings"] == again["settings"]
+    assert RunSpec.from_toml(tmp_path / "best.toml").resolved().settings["hidden"] in SPACE["hidden"]
+
+
+def test_a_search_reads_no_test_label(tmp_path, monkeypatch):
+    from gdamn.base import NodeClassifier
+
+    def forbidden(*_, **__):
+        raise AssertionError("a search must not score")
+
+    monkeypatch.setattr(NodeClassifier, "score", forbidden)
+    monkeypatch.setattr(NodeClassifier, "score_on", forbidden)
+    assert search(tmp_path, 1)["trials"] == 1
+
+
+@pytest.mark.parametrize("method", ["gdamn", "gdamn-no-hard", "gmnn", "gcn", "mlp"])
+def test_spaces_name_settings_that_exist_and_are_not_fixed(method):
+    from gdamn.methods import METHODS
+
+    space = tuning.space_of(method)
+    chosen = METHODS[method]
+    assert space
+    assert not set(space) & set(chosen.fixed)
+    for name, values in space.items():
+        for value in values:
+            chosen.estimator()(**{name: value})
+
+
+def test_one_graph_serves_all_seeds_of_a_fixed_split():
+    graphs = tuning.load_graphs("sbm", [0, 1], 0.0, None)
+    assert graphs[0] is not graphs[1]
+    assert load("karate").num_nodes == tuning.load_graphs("karate", [0], 0.0, None)[0].num_nodes
+
+
+def test_a_space_needs_lists(tmp_path):
+    (tmp_path / "space.toml").write_text("hidden = 4\n")
+    with pytest.raises(ConfigError, match="list of values"):
+        tuning.read_space(tmp_path / "space.toml")
+
+
+def test_replicate_finds_the_same_numbers(tmp_path):
+    spec = RunSpec("karate", "gcn", seeds=(0, 1), settings={"epochs": 5})
+    run(spec, tmp_path / "run")
+    rows = replicate(tmp_path / "run" / "summary.json")
+    assert [row["seed"] for row in rows] == [0, 1]
+    assert all(row["same"] for row in rows)
+    changed = json.loads((tmp_path / "run" / "summary.json").read_text())
+    changed["test_accuracy"]["per_seed"][1] += 0.01
+    (tmp_path / "changed.json").write_text(json.dumps(changed))
+    assert [row["same"] for row in replicate(tmp_path / "changed.json")] == [True, False]
+
+
+def test_replicate_of_something_else_is_told(tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(DataError, match="isn't a result"):
+        read_result(tmp_path / "x.json")
+    with pytest.raises(DataError, match="Can't read"):
+        read_result(tmp_path / "missing.json")

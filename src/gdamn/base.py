@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
 
+SELECTION = {
+    "accuracy": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch",
+    "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
+}
+"""What the setting ``selection`` means; methods without it choose by accuracy."""
 
 HEADER = {"format", "method", "settings", "class_names", "node_ids", "best_epoch", "protocol", "history"}
 """What the header of a model file holds."""
@@ -100,7 +105,7 @@ class NodeClassifier:
         self.node_ids_ = g.node_ids
         self.protocol_ = {
             "split": g.meta.get("split", "given masks"),
-            "selection": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch"
+            "selection": SELECTION[getattr(self.settings, "selection", "accuracy")]
             if g.val_mask.any()
             else "last epoch (no validation nodes)",
             "seed": self.settings.seed,

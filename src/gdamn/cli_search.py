@@ -72,3 +72,20 @@ def replicate(
     display.show_rows("Test accuracy, published and now", ("seed", "published", "now", "same"), shown)
     if not all(row["same"] for row in rows):
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: gdamn results results --write README.md")
+@reporting()
+def results(
+    folder: Annotated[Path, typer.Argument(help="Folder with the summary.json of runs, under any name.")] = Path(
+        "results"
+    ),
+    write: Annotated[Path | None, typer.Option(help="Put the table between the markers of this document.")] = None,
+) -> None:
+    """Show published results as a table, or write it into a document."""
+    from .results import COLUMNS, markdown, read_results, table_rows, write_into
+
+    rows = table_rows(read_results(folder))
+    display.show_rows("Results", COLUMNS, rows)
+    if write is not None:
+        write_into(write, markdown(rows))

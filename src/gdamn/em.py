@@ -1,258 +1,172 @@
 """Algorithm 1 of the paper: pre-train q, then alternate M-step and E-step.
 
-Line numbers in the comments are those of the paper's Algorithm 1. Two networks and two attentions take part:
-q carries features, p carries labels (and features), hard decides which edges exist, soft how much they count.
+Line numbers in the comments are those of the paper's Algorithm 1. Two networks take part: q carries features,
+p (label_network.py) carries labels and features over edges that its hard attention keeps and its soft attention
+weighs (attention.py). The objectives are in objectives.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from .adjacency import Adjacency, gcn_adjacency, normalized
-from .attention import HardAttention, SoftAttention, soft_weights, stable
+from .adjacency import Adjacency, gcn_adjacency
 from .config import Settings
-from .inputs import Block, label_block
 from .kernels import Key
+from .label_network import LabelNetwork
 from .objectives import e_step_target, m_step_target, p_loss, pretrain_target, q_loss, structure_kl, structure_prior
 from .problem import Problem
-from .propagators import GCN, initialise, initialise_gcn
+from .propagators import GCN, initialise_gcn
 from .training import Record, Watch, copy_state, decayed, evaluate, make_generator, run_epochs
 
 
-class LabelNetwork(nn.Module):
-    """p_φ = GCN_φ ∘ Soft_Att_φ ∘ Hard_Att_φ: cuts edges, weighs the rest, and carries labels over them."""
-
-    def __init__(self, problem: Problem, s: Settings, generator: torch.Generator) -> None:
-        super().__init__()
-        self.problem, self.s = problem, s
-        classes, width = problem.num_classes, problem.x.width
-        self.hard = HardAttention(classes, s.hard_temperature, s.symmetric_q) if s.hard else None
-        self.soft = SoftAttention(width, s.projection, s.soft_temperature) if s.soft else None
-        widths = [classes, width] if s.p_input == "both" else [classes]
-        self.decoder = GCN(widths, s.hidden, classes, s.layers, s.dropout_hidden, s.batch_norm)
-        initialise_gcn(self.decoder, s.init, generator)
-        if self.soft is not None:
-            initialise([self.soft.W_proj], s.init, generator)
-        self.plain = gcn_adjacency(problem.structure, problem.device).values
-
-    def hard_logits(self, labels: Tensor) -> Tensor | None:
-        """Line 7: the encoder's logits on the edges; None without hard attention."""
-        return None if self.hard is None else self.hard.logits(self.problem.structure, labels)
-
-    def soft_scores(self) -> Tensor:
-        """δ on the edges; 0 without soft attention, so that the softmax is uniform."""
-        structure = self.problem.structure
-        if self.soft is None:
-            return torch.zeros(structure.pattern.num_entries, device=self.problem.device)
-        return self.soft.scores(structure, self.problem.x)
-
-    def sampled_weights(self, logits: Tensor | None, scores: Tensor, key: Key) -> Tensor:
-        """Lines 8 and 9: A^soft over one sampled structure A^hard."""
-        if self.hard is None and self.soft is None:
-            return self.plain
-        structure = self.problem.structure
-        existing = structure.tensor("weights", self.problem.device)
-        if self.hard is not None and logits is not None:
-            existing = existing * self.hard.sample(structure, logits, key)
-        return soft_weights(structure, scores, existing)
-
-    def forward(self, labels: Tensor, weights: Tensor, key: Key | None) -> Tensor:
-        """Line 10: label logits [N, C] from [Ŷ‖X] over the weights A^soft."""
-        adjacency = Adjacency(self.problem.structure, weights, self.s.dropout_attention)
-        blocks: list[Block] = [label_block(labels, self.s.dropout_labels)]
-        if self.s.p_input == "both":
-            blocks.append(self.problem.x)
-        return self.decoder(adjacency, blocks, key)  # type: ignore[no-any-return]
-
-    @torch.no_grad()
-    def posterior(self, labels: Tensor, samples: int, key: Key) -> Tensor:
-        """Line 13: p's label distribution [N, C], the mean over sampled structures; known labels stay."""
-        self.eval()
-        logits, scores = self.hard_logits(labels), self.soft_scores()
-        count = samples if self.hard is not None else 1
-        total = torch.zeros_like(labels)
-        for sample in range(count):
-            weights = self.sampled_weights(logits, scores, key.fold(sample))
-            total += F.softmax(self(labels, weights, None), dim=1)
-        return known_labels_kept(self.problem, total / count)
-
-    @torch.no_grad()
-    def reweighting(self, labels: Tensor, key: Key) -> dict[str, Tensor]:
-        """Line 14: hard, soft and stable weights [E], and the ones that q propagates on."""
-        structure, s = self.problem.structure, self.s
-        logits, scores = self.hard_logits(labels), self.soft_scores()
-        ones = torch.ones_like(scores)
-        hard = ones if logits is None else HardAttention.probabilities(structure, logits)
-        if self.hard is None and self.soft is None:
-            return {"used": self.plain}
-        soft = soft_weights(structure, scores, structure.tensor("weights", self.problem.device))
-        fused = stable(hard, soft)
-        if s.reweight_samples > 0:
-            draws = [self.sampled_weights(logits, scores, key.fold(i)) for i in range(s.reweight_samples)]
-            fused = torch.stack(draws).mean(0)
-        return {"hard": hard, "soft": soft, "stable": fused, "used": normalized(structure, fused, s.stable_norm)}
+def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
+    """Fit q and p; the watch keeps the history and the state of q's best epoch."""
+    EM(problem, settings, watch).run()
 
 
-@dataclass
-class Networks:
-    """The two networks as EM leaves them."""
+class EM:
+    """One fit: the problem, the two networks, and the steps of Algorithm 1 as methods."""
 
-    q: GCN
-    p: LabelNetwork
+    def __init__(self, problem: Problem, settings: Settings, watch: Watch) -> None:
+        self.problem, self.s, self.watch = problem, settings, watch
+        self.root = Key(settings.seed).fold("gdamn")
+        self.q = self.new_q(self.root.fold("start q"))
+        self.p = LabelNetwork(problem, settings, make_generator(self.root.fold("start p"))).to(problem.device)
 
+    def new_q(self, key: Key) -> GCN:
+        """A fresh feature propagator q_θ."""
+        s, problem = self.s, self.problem
+        q = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
+        initialise_gcn(q, s.init, make_generator(key))
+        return q.to(problem.device)
 
-def new_q(problem: Problem, s: Settings, key: Key) -> GCN:
-    """A fresh feature propagator."""
-    q = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-    initialise_gcn(q, s.init, make_generator(key))
-    return q.to(problem.device)
+    def run(self) -> None:
+        """Algorithm 1."""
+        s = self.s
+        opinion = self.pretrain()  # line 3
+        for iteration in range(1, s.em_iterations + 1):  # line 4
+            key = self.root.fold("iteration").fold(iteration)
+            before = opinion.argmax(1)
 
+            labels = self.annotate(opinion, key.fold("annotate"))  # line 6
+            self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
 
-def expectation_maximisation(problem: Problem, s: Settings, watch: Watch) -> Networks:
-    """Algorithm 1. The watch keeps the history and the state of the best epoch of q."""
-    root = Key(s.seed).fold("gdamn")
-    q = new_q(problem, s, root.fold("start q"))
-    p = LabelNetwork(problem, s, make_generator(root.fold("start p"))).to(problem.device)
+            posterior = self.p.posterior(labels, s.samples, key.fold("posterior"))  # line 13
+            weights = self.p.reweighting(labels, key.fold("reweight"))  # line 14
+            opinion = self.e_step(labels, posterior, weights, iteration, key.fold("E"))  # lines 15 and 16
 
-    opinion = pretrain(problem, s, q, watch, root.fold("pre-train"))  # line 3
-    before = opinion.argmax(1)
-    for iteration in range(1, s.em_iterations + 1):  # line 4
-        key = root.fold("iteration").fold(iteration)
-        decay = s.weight_decay if iteration == 1 else s.weight_decay_later
-        labels = annotate(problem, s, opinion, key.fold("annotate"))  # line 6
-        m_step(problem, s, p, labels, decay, watch, iteration, key.fold("M"))  # lines 7 to 11
+            changed = (opinion.argmax(1) != before).float().mean().item()
+            if s.tolerance > 0 and changed <= s.tolerance:
+                break
 
-        target = p.posterior(labels, s.samples, key.fold("posterior"))  # line 13
-        weights = p.reweighting(labels, key.fold("reweight"))  # line 14
+    def pretrain(self) -> Tensor:
+        """Line 3: q learns the known labels on the plain graph, with the entropy regulariser."""
+        s, problem = self.s, self.problem
+        adjacency = gcn_adjacency(problem.structure, problem.device)
+        beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
+        target = pretrain_target(problem.labels, problem.train)
+        found = {"weights": {"used": adjacency.values}} if s.em_iterations == 0 else None
+        return self.train_q(adjacency, target, beta, s.pretrain_epochs, 0, found, self.root.fold("pre-train"))
+
+    def annotate(self, opinion: Tensor, key: Key) -> Tensor:
+        """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
+        s, classes = self.s, self.problem.num_classes
+        labels = F.softmax(opinion.clamp_min(1e-30).log() / s.pseudo_temperature, dim=1)
+        if s.pseudo_labels == "argmax":
+            labels = F.one_hot(opinion.argmax(1), classes).float()
+        elif s.pseudo_labels == "sample":
+            drawn = torch.multinomial(labels.cpu(), 1, generator=make_generator(key)).to(labels.device)
+            labels = F.one_hot(drawn[:, 0], classes).float()
+        return self.problem.with_known_labels(labels)
+
+    def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
+        """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
+        s, p, structure = self.s, self.p, self.problem.structure
+        prior = structure_prior(structure, labels, s.prior_clamp)  # new in each EM iteration
+        target = m_step_target(labels)
+        p.train()
+
+        def loss(step: Key) -> dict[str, Tensor]:
+            logits = p.hard_logits(labels)  # line 7
+            weights = p.sampled_weights(logits, p.soft_scores(), step.fold("structure"))  # lines 8 and 9
+            predicted = p(labels, weights, step)  # line 10
+            kl = None if logits is None else structure_kl(structure, logits, prior, s.kl_per)
+            return p_loss(predicted, target, kl, float(s.beta), s.kl_weight)  # line 11
+
+        def after(epoch: int, values: Record, started: float) -> None:
+            record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
+            self.watch.record(record, s.epochs, started)
+
+        groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
+        run_epochs(groups, s.learning_rate, s.epochs, loss, after, key)
+
+    def e_step(self, labels: Tensor, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
+        """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
+        s, problem = self.s, self.problem
         if s.restart_q:
-            q = new_q(problem, s, key.fold("start q"))
-        context = {"iteration": iteration, "p": p, "labels": labels, "target": target, "weights": weights}
-        opinion = e_step(problem, s, q, decay, watch, context, key.fold("E"))  # lines 15 and 16
+            self.q = self.new_q(key.fold("start q"))
+        adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
+        target = e_step_target(problem.labels, problem.train, posterior, problem.rest, s.lambda_, s.e_step)
+        found = {"labels": labels, "posterior": posterior, "weights": weights}
+        return self.train_q(adjacency, target, 0.0, s.epochs, iteration, found, key)
 
-        after = opinion.argmax(1)
-        if s.tolerance > 0 and (after != before).float().mean().item() <= s.tolerance:
-            break
-        before = after
-    return Networks(q, p)
+    def train_q(
+        self,
+        adjacency: Adjacency,
+        target: Tensor,
+        beta: float,
+        epochs: int,
+        iteration: int,
+        found: dict[str, Any] | None,
+        key: Key,
+    ) -> Tensor:
+        """Train q on a target, evaluating after every epoch; returns its opinion for the next M-step.
 
+        Args:
+            target: [N, C], each row with its weight in the loss.
+            beta: weight of the entropy regulariser.
+            found: what to keep with an epoch that is chosen; None where epochs can't be chosen.
 
-def pretrain(problem: Problem, s: Settings, q: GCN, watch: Watch, key: Key) -> Tensor:
-    """Line 3: q learns the known labels on the plain graph, with the entropy regulariser. Returns its opinion."""
-    adjacency = gcn_adjacency(problem.structure, problem.device)
-    beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-    context = {"iteration": 0, "weights": {"used": adjacency.values}}
-    last = s.em_iterations == 0
+        Returns:
+            [N, C] q's distribution, the mean over its last ``annotate_epochs`` epochs.
+        """
+        q, problem = self.q, self.problem
+        logits = self.predict(adjacency)
+        opinion = F.softmax(logits, dim=1)
+        first = epochs - min(self.s.annotate_epochs, epochs)
+        state: Callable[[], dict[str, Any]] | None = None
+        if found is not None:
+            state = lambda: {**found, "q": copy_state(q), "p": copy_state(self.p), "logits": logits}  # noqa: E731
 
-    target = pretrain_target(problem.labels, problem.train)
+        def loss(step: Key) -> dict[str, Tensor]:
+            return q_loss(q(adjacency, [problem.x], step), target, beta)
 
-    def loss(step: Key) -> dict[str, Tensor]:
-        return q_loss(q(adjacency, [problem.x], step), target, beta)
+        def after(epoch: int, values: Record, started: float) -> None:
+            nonlocal logits, opinion
+            logits = self.predict(adjacency)
+            if epoch >= first:
+                opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
+            phase = f"E-step {iteration}" if iteration else "pre-train"
+            record = {"phase": phase, "iteration": iteration, "epoch": epoch, **values}
+            self.watch.record({**record, **evaluate(problem, logits)}, epochs, started, state)
 
-    return train_q(
-        problem, s, q, adjacency, loss, s.pretrain_epochs, s.weight_decay, watch, "pre-train", context, last, key
-    )
+        groups = decayed(q, self.decay(iteration), self.s.decay)
+        run_epochs(groups, self.s.learning_rate, epochs, loss, after, key)
+        return opinion
 
+    def decay(self, iteration: int) -> float:
+        """Weight decay until the first EM iteration ends, and after it."""
+        return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
 
-def annotate(problem: Problem, s: Settings, opinion: Tensor, key: Key) -> Tensor:
-    """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
-    probabilities = F.softmax(opinion.clamp_min(1e-30).log() / s.pseudo_temperature, dim=1)
-    if s.pseudo_labels == "argmax":
-        probabilities = F.one_hot(opinion.argmax(1), problem.num_classes).float()
-    elif s.pseudo_labels == "sample":
-        drawn = torch.multinomial(probabilities.cpu(), 1, generator=make_generator(key)).to(problem.device)
-        probabilities = F.one_hot(drawn[:, 0], problem.num_classes).float()
-    return known_labels_kept(problem, probabilities)
-
-
-def known_labels_kept(problem: Problem, distribution: Tensor) -> Tensor:
-    """The distribution [N, C] with the rows of training nodes replaced by their labels."""
-    distribution = distribution.clone()
-    distribution[problem.train] = problem.labels[problem.train]
-    return distribution
-
-
-def m_step(
-    problem: Problem, s: Settings, p: LabelNetwork, labels: Tensor, decay: float, watch: Watch, iteration: int, key: Key
-) -> None:
-    """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
-    prior = structure_prior(problem.structure, labels, s.prior_clamp)  # new in each EM iteration
-    target, phase = m_step_target(labels), f"M-step {iteration}"
-    p.train()
-
-    def loss(step: Key) -> dict[str, Tensor]:
-        logits = p.hard_logits(labels)
-        weights = p.sampled_weights(logits, p.soft_scores(), step.fold("structure"))
-        kl = None if logits is None else structure_kl(problem.structure, logits, prior, s.kl_per)
-        return p_loss(p(labels, weights, step), target, kl, float(s.beta), s.kl_weight)
-
-    def after(epoch: int, values: Record, started: float) -> None:
-        watch.record({"phase": phase, "iteration": iteration, "epoch": epoch, **values}, s.epochs, started)
-
-    run_epochs(decayed(p, decay, s.decay, never=("Q",)), s.learning_rate, s.epochs, loss, after, key)
-
-
-def e_step(
-    problem: Problem, s: Settings, q: GCN, decay: float, watch: Watch, context: dict[str, Any], key: Key
-) -> Tensor:
-    """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
-    adjacency = Adjacency(problem.structure, context["weights"]["used"], s.dropout_attention)
-    phase = f"E-step {context['iteration']}"
-    target = e_step_target(problem.labels, problem.train, context["target"], problem.rest, s.lambda_, s.e_step)
-
-    def loss(step: Key) -> dict[str, Tensor]:
-        return q_loss(q(adjacency, [problem.x], step), target, 0.0)
-
-    return train_q(problem, s, q, adjacency, loss, s.epochs, decay, watch, phase, context, True, key)
-
-
-def train_q(
-    problem: Problem,
-    s: Settings,
-    q: GCN,
-    adjacency: Adjacency,
-    loss: Any,
-    epochs: int,
-    decay: float,
-    watch: Watch,
-    phase: str,
-    context: dict[str, Any],
-    candidate: bool,
-    key: Key,
-) -> Tensor:
-    """Train q for a phase, evaluating after every epoch; ``candidate`` epochs may be chosen.
-
-    Returns q's opinion, the distribution [N, C] that annotates: its mean over the last epochs.
-    """
-    logits = predict(q, adjacency, problem)
-    opinion = F.softmax(logits, dim=1)
-    first = epochs - min(s.annotate_epochs, epochs)
-
-    def state() -> dict[str, Any]:
-        p = context.get("p")
-        return {**context, "q": copy_state(q), "p": copy_state(p) if p is not None else None, "logits": logits}
-
-    def after(epoch: int, values: Record, started: float) -> None:
-        nonlocal logits, opinion
-        logits = predict(q, adjacency, problem)
-        if epoch >= first:
-            opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
-        record = {"phase": phase, "iteration": context["iteration"], "epoch": epoch, **values}
-        record.update(evaluate(problem, logits))
-        watch.record(record, epochs, started, state if candidate else None)
-
-    run_epochs(decayed(q, decay, s.decay), s.learning_rate, epochs, loss, after, key)
-    return opinion
-
-
-@torch.no_grad()
-def predict(q: GCN, adjacency: Adjacency, problem: Problem) -> Tensor:
-    """q's logits [N, C] without dropout."""
-    q.eval()
-    logits: Tensor = q(adjacency, [problem.x], None)
-    q.train()
-    return logits
+    @torch.no_grad()
+    def predict(self, adjacency: Adjacency) -> Tensor:
+        """q's logits [N, C] without dropout."""
+        self.q.eval()
+        logits: Tensor = self.q(adjacency, [self.problem.x], None)
+        self.q.train()
+        return logits

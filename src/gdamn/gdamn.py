@@ -110,9 +110,9 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     for network in ("q", "p"):
         for name, value in (state.get(network) or {}).items():
             found[f"{network}.{name}"] = value.cpu().numpy()
-    if state.get("target") is None:
+    if state.get("posterior") is None:
         return found
-    found["p_probabilities"] = state["target"].cpu().numpy()
+    found["p_probabilities"] = state["posterior"].cpu().numpy()
     found["pseudo_labels"] = state["labels"].cpu().numpy()
     if "hard" not in state["weights"]:
         return found  # a method without attention

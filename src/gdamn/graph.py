@@ -43,14 +43,12 @@ class Structure:
         loop: [E] True where the entry is a self-loop.
         pair: [E] number of the unordered pair {i, j}: both directions of an edge share it, so that one noise
             is drawn per pair.
-        edge: [E] position in the graph's own CSR (without loops), -1 for loops.
     """
 
     pattern: Pattern
     weights: NDArray[np.float32]
     loop: NDArray[np.bool_]
-    pair: NDArray[np.int64]
-    edge: NDArray[np.int64]
+    pair: NDArray[np.int32]
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     def tensor(self, name: str, device: torch.device) -> torch.Tensor:
@@ -94,7 +92,7 @@ class Graph:
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    reverse: NDArray[np.int64]
+    reverse: NDArray[np.int32]
     weights: NDArray[np.float32] | None
     features: Features
     labels: NDArray[np.int64]
@@ -220,20 +218,19 @@ class Graph:
         place += above
         loops = self.indptr[:-1] + below + np.arange(n)
         nodes = np.arange(n, dtype=np.int32)
-        indices, edge, pair = np.empty(e + n, np.int32), np.empty(e + n, np.int64), np.empty(e + n, np.int64)
+        indices, pair = np.empty(e + n, np.int32), np.empty(e + n, np.int32)
         weights, loop = np.ones(e + n, np.float32), np.zeros(e + n, bool)
         indices[place], indices[loops] = self.indices, nodes
-        edge[place], edge[loops] = np.arange(e), -1
-        pair[place], pair[loops] = self._first_of_pair(), e + nodes.astype(np.int64)
+        pair[place], pair[loops] = self._first_of_pair(), e + nodes
         loop[loops] = True
         if self.weights is not None:
             weights[place] = self.weights
         pattern = Pattern.from_csr(self.indptr + np.arange(n + 1), indices, (n, n))
-        return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair, edge=edge)
+        return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair)
 
-    def _first_of_pair(self) -> NDArray[np.int64]:
+    def _first_of_pair(self) -> NDArray[np.int32]:
         """[E] the smaller position of an entry and its reverse."""
-        first = np.arange(len(self.indices), dtype=np.int64)
+        first = np.arange(len(self.indices), dtype=np.int32)
         return np.minimum(first, self.reverse, out=first, where=self.reverse >= 0)
 
     def inter_class_share(self, weights: NDArray[Any] | None = None) -> float:
@@ -303,7 +300,7 @@ class Graph:
         return to_networkx(self)
 
 
-def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int64]:
+def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
     """[E] position of (j, i) for each entry (i, j) of a sorted CSR, -1 where it is missing.
 
     Where every entry has its reverse, the transpose has the same pattern and lists exactly these positions, in
@@ -311,12 +308,12 @@ def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArra
     """
     n = len(indptr) - 1
     if len(indices) == 0:
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int32)
     t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
     if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
-        return t_perm.astype(np.int64)
+        return t_perm
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
     forward = rows * n + indices
     backward = indices.astype(np.int64) * n + rows
     at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
-    return np.where(forward[at] == backward, at, -1)
+    return np.where(forward[at] == backward, at, -1).astype(np.int32)

@@ -46,6 +46,12 @@ class Problem:
         """C."""
         return int(self.labels.shape[1])
 
+    def with_known_labels(self, distribution: Tensor) -> Tensor:
+        """The distribution [N, C] with the rows of training nodes replaced by their labels."""
+        known = distribution.clone()
+        known[self.train] = self.labels[self.train]
+        return known
+
 
 def choose_device(name: str) -> torch.device:
     """The device called so; ``auto`` is a GPU where torch finds one, else the CPU."""

@@ -23,6 +23,7 @@ _WHERE = {
     "softmax_losses": ".functions",
     "sparse_linear": ".functions",
     "spmm": ".functions",
+    "sums": ".functions",
     "unit_rows": ".functions",
     "use_kernels": ".autograd",
 }
@@ -42,6 +43,7 @@ __all__ = [
     "softmax_losses",
     "sparse_linear",
     "spmm",
+    "sums",
     "unit_rows",
     "use_kernels",
 ]
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
         softmax_losses,
         sparse_linear,
         spmm,
+        sums,
         unit_rows,
     )
     from .noise import Key

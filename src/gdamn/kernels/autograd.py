@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from . import fast, plain
-from .noise import Key
+from .noise import Key, threshold
 from .pattern import Pattern
 
 _forced: str | None = None
@@ -92,6 +92,20 @@ def _sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
     return out
 
 
+def _add_reverse(p: Pattern, values: Tensor) -> Tensor:
+    if not _fast(values):
+        return values + values[p.tensor("t_perm", values.device)]
+    out = torch.empty(p.num_entries)
+    _use_threads(2 * p.num_entries)
+    fast.add_reverse(_array(values), p.t_perm, out.numpy())
+    return out
+
+
+def _rate(rate: float, key: Key) -> tuple[Any, ...]:
+    """Dropout's arguments for the compiled loops."""
+    return np.uint64(key.value), np.uint64(threshold(rate)), np.float32(1 / (1 - rate))
+
+
 class Spmm(Function):
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
@@ -135,8 +149,7 @@ class Gram(Function):
         p: Pattern = ctx.pattern
         if not p.symmetric:
             return None, _spmm(p, grad, rows) + _spmm_t(p, grad, rows)
-        both = grad + grad[p.tensor("t_perm", grad.device)]  # one product in place of two
-        return None, _spmm(p, both, rows)
+        return None, _spmm(p, _add_reverse(p, grad), rows)  # one product in place of two
 
 
 class SparseLinear(Function):
@@ -240,9 +253,8 @@ class ReluDropout(Function):
         ctx.rate = rate
         if _fast(x):
             out = torch.empty(x.shape)
-            noise = np.uint64(key.value), np.float32(rate)
-            _use_threads(5 * x.numel())
-            fast.relu_dropout(_array(x).reshape(-1), out.numpy().reshape(-1), *noise)
+            _use_threads(3 * x.numel())
+            fast.relu_dropout(_array(x).reshape(-1), out.numpy().reshape(-1), *_rate(rate, key))
         else:
             out = plain.dropout(torch.relu(x), rate, key)
         ctx.save_for_backward(out)
@@ -256,7 +268,7 @@ class ReluDropout(Function):
         d_x = torch.empty(out.shape)
         flat = _array(out).reshape(-1), _array(grad).reshape(-1), d_x.numpy().reshape(-1)
         _use_threads(out.numel())
-        fast.relu_dropout_backward(*flat, np.float32(ctx.rate))
+        fast.relu_dropout_backward(*flat, np.float32(1 / (1 - ctx.rate)))
         return d_x, None, None
 
 
@@ -308,8 +320,8 @@ def _dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     if not _fast(x):
         return plain.dropout(x, rate, key)
     out = torch.empty(x.shape)
-    _use_threads(5 * x.numel())
-    fast.dropout(_array(x).reshape(-1), out.numpy().reshape(-1), np.uint64(key.value), np.float32(rate))
+    _use_threads(3 * x.numel())
+    fast.dropout(_array(x).reshape(-1), out.numpy().reshape(-1), *_rate(rate, key))
     return out
 
 

@@ -12,13 +12,14 @@ import numba
 import numpy as np
 from numba import prange
 
-from .noise import uniform
+from .noise import lanes, uniform
 from .scalars import exp32, log32
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _SHORT = np.float32(1e-8)
 _TILE = 256
+_LOW16, _SIXTEEN = np.uint64(0xFFFF), np.uint64(16)
 _MOST = np.float32(40)  # an entry that was cut may score far above those that stayed: exp must not overflow
 
 
@@ -229,27 +230,37 @@ def unit_rows_backward(x, scale, unit, norms, grad, d_x, d_scale):
 
 
 @_parallel
-def dropout(flat, out, key, rate):
-    """out = flat with entries dropped at ``rate`` and the rest divided by 1 - rate; its own gradient too."""
-    scale = _ONE / (_ONE - rate)
-    for e in prange(len(flat)):
-        out[e] = flat[e] * scale if uniform(key, np.uint64(e)) >= rate else _ZERO
+def dropout(flat, out, key, limit, scale):
+    """out = flat · scale where the entry's 16 bits reach ``limit``, else 0; its own gradient too."""
+    count = len(flat)
+    for group in prange((count + 3) // 4):
+        z = lanes(key, np.uint64(group))
+        for e in range(4 * group, min(4 * group + 4, count)):
+            out[e] = flat[e] * scale if (z & _LOW16) >= limit else _ZERO
+            z >>= _SIXTEEN
 
 
 @_parallel
-def relu_dropout(flat, out, key, rate):
-    """out = dropout(max(flat, 0)), in one pass."""
-    scale = _ONE / (_ONE - rate)
-    for e in prange(len(flat)):
-        v = flat[e]
-        # written so that nan passes through and is noticed in the loss
-        out[e] = _ZERO if v <= _ZERO or uniform(key, np.uint64(e)) < rate else v * scale
+def relu_dropout(flat, out, key, limit, scale):
+    """out = dropout(max(flat, 0)), in one pass; written so that nan passes through and is noticed in the loss."""
+    count = len(flat)
+    for group in prange((count + 3) // 4):
+        z = lanes(key, np.uint64(group))
+        for e in range(4 * group, min(4 * group + 4, count)):
+            out[e] = _ZERO if flat[e] <= _ZERO or (z & _LOW16) < limit else flat[e] * scale
+            z >>= _SIXTEEN
 
 
 @_parallel
-def relu_dropout_backward(out, grad, d_flat, rate):
+def add_reverse(values, perm, out):
+    """out[e] = values[e] + values[perm[e]]: each entry and its transpose."""
+    for e in prange(len(values)):
+        out[e] = values[e] + values[perm[e]]
+
+
+@_parallel
+def relu_dropout_backward(out, grad, d_flat, scale):
     """The gradient passes where the output is positive."""
-    scale = _ONE / (_ONE - rate)
     for e in prange(len(out)):
         d_flat[e] = grad[e] * scale if out[e] > _ZERO else _ZERO
 

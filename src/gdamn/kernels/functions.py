@@ -16,6 +16,14 @@ def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     return autograd.Spmm.apply(pattern, values, dense)
 
 
+def sums(pattern: Pattern, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums of the rows [R] and of the columns [K]; not differentiable."""
+    one = torch.ones(max(pattern.shape), 1, device=values.device, dtype=values.dtype)
+    rows = autograd._spmm(pattern, values, one[: pattern.shape[1]])
+    columns = autograd._spmm_t(pattern, values, one[: pattern.shape[0]])
+    return rows[:, 0], columns[:, 0]
+
+
 def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]; differentiable in both."""
     return autograd.Sddmm.apply(pattern, left, right)

@@ -40,10 +40,13 @@ class Pattern:
     def from_csr(cls, indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> Pattern:
         """From CSR arrays with sorted rows."""
         t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, shape)
+        indptr, indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
+        if shape[0] == shape[1] and np.array_equal(indptr, t_indptr) and np.array_equal(indices, t_indices):
+            t_indptr, t_indices = indptr, indices  # an undirected graph is its own transpose: hold it once
         return cls(
             shape=(int(shape[0]), int(shape[1])),
-            indptr=np.ascontiguousarray(indptr, np.int64),
-            indices=np.ascontiguousarray(indices, np.int32),
+            indptr=indptr,
+            indices=indices,
             t_indptr=t_indptr,
             t_indices=t_indices,
             t_perm=t_perm,
@@ -79,9 +82,7 @@ class Pattern:
     @cached_property
     def symmetric(self) -> bool:
         """Whether every entry (i, j) has its (j, i), as in an undirected graph."""
-        return self.shape[0] == self.shape[1] and bool(
-            np.array_equal(self.indptr, self.t_indptr) and np.array_equal(self.indices, self.t_indices)
-        )
+        return self.t_indices is self.indices
 
     @cached_property
     def transposed(self) -> Pattern:

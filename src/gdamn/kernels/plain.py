@@ -7,7 +7,7 @@ import warnings
 import torch
 from torch import Tensor
 
-from .noise import Key, uniform_torch
+from .noise import Key, lane_torch, threshold, uniform_torch
 from .pattern import Pattern
 
 
@@ -77,7 +77,7 @@ def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: flo
 def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     """x with entries dropped at ``rate``, the rest divided by 1 - rate."""
     index = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-    return torch.where(uniform_torch(key, index) >= rate, x / (1 - rate), torch.zeros_like(x))
+    return torch.where(lane_torch(key, index) >= threshold(rate), x / (1 - rate), torch.zeros_like(x))
 
 
 def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-import gdamn  # noqa: F401 - before torch
 from gdamn.inputs import feature_block
 from gdamn.kernels import Key
 from gdamn.training import reproducible_threads

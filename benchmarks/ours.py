@@ -11,7 +11,6 @@ import torch
 from graphs import load_graph, sizes
 from worker import peak_rss
 
-import gdamn  # noqa: F401 - before torch, as a user has it: it chooses how OpenMP's threads wait
 from gdamn.methods import make
 
 

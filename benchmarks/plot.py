@@ -20,6 +20,7 @@ SERIES = (
     ("gmnn", "GMNN, mean epoch (ours)", GREEN, "s"),
     ("pyg-gcn", "PyG GCN, step", PURPLE, "^"),
     ("pyg-gat", "PyG GAT, step", ORANGE, "D"),
+    ("pyg-gcn-csr", "PyG GCN, step, torch CSR", GREY, "v"),
 )
 DATASETS = ("cora", "citeseer", "pubmed", "coauthor-cs", "coauthor-physics", "arxiv")
 
@@ -85,10 +86,11 @@ def scaling(results: dict[str, Any], axis: Axes) -> bool:
 
 def products(results: dict[str, Any], axis: Axes) -> bool:
     """Each product: ours, torch's two ways, and the bytes at copy speed as two lines to reach."""
-    axis.set_title("Sparse products at ogbn-arxiv's size, 128 columns")
+    axis.set_title("Sparse products")
     found, speed = summary.runs(results, "kernels"), summary.copy_speed(results)
     if not found or speed is None:
         return False
+    axis.set_title(f"Sparse products, {found[0]['entries']:,} entries × {found[0]['width']} columns")
     names = ("spmm", "spmm_t", "sddmm")
     ways = (
         ("", "ours", BLUE, ""),

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from graphs import load_graph, sizes
 
-import gdamn  # noqa: F401 - before torch
 from gdamn.kernels import fast, plain
 
 
@@ -92,7 +91,7 @@ def _theirs(p: Any, values: torch.Tensor, dense: torch.Tensor, grad: torch.Tenso
 
 
 def _agreement(ways: dict[str, Callable[[], Any]]) -> float:
-    """Run everything once, which is the warm-up too; the largest difference from ours, relative to its largest value."""
+    """Run everything once, as a warm-up too; the largest difference from ours, relative to the largest value."""
     worst, mine = 0.0, {}
     for name, run in ways.items():
         out = np.asarray(run())

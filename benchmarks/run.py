@@ -39,8 +39,9 @@ def main() -> int:
     for benchmark in chosen:
         found = run_benchmark(benchmark, arguments)
         failed += sum("error" in run for run in found["runs"])
-        results["benchmarks"][benchmark.name] = found
-        write(arguments.out, json.dumps(results, indent=1, sort_keys=True) + "\n")
+        merged = {**results["benchmarks"], benchmark.name: found}
+        results["benchmarks"] = {b.name: merged[b.name] for b in plan if b.name in merged}
+        write(arguments.out, json.dumps(results, indent=1) + "\n")
     document(results, arguments.docs)
     print(f"results: {arguments.out}\npage and plot: {arguments.docs}")
     return 1 if failed else 0
@@ -101,14 +102,15 @@ def run_job(job: Job, repeat: int, data_root: str | None) -> dict[str, Any]:
     record.update(wall_seconds=time.perf_counter() - start, **others.cores())
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["no message"]
-        return {**record, "error": f"exit code {done.returncode}: {lines[-1]}"}
+        reason = "killed, most likely because memory ran out" if done.returncode == -9 else lines[-1]
+        return {**record, "error": f"exit code {done.returncode}: {reason}"}
     return {**record, **json.loads(done.stdout.strip().splitlines()[-1])}
 
 
 def environment(job: Job, repeat: int) -> dict[str, str]:
     """The environment of a job.
 
-    OpenMP threads that wait by spinning are faster on an idle machine and far slower on a busy one. gdamn makes
+    OpenMP threads that spin while they wait were seen to be several times slower on a busy machine. gdamn makes
     them sleep; PyTorch Geometric's runs get both in turn, and its best counts, so that it is not at a disadvantage.
     """
     chosen = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}

@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 from typing import Any
 
-import torch  # before gdamn, so that OpenMP's threads wait as run.py says and not as gdamn prefers
+import torch
 from graphs import load_graph, sizes
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -105,6 +105,7 @@ def steps(
     timed = seconds[warm_up:]
     return {
         "graph": sizes(graph),
+        "threads": {"torch": torch.get_num_threads()},
         "peak_rss_loaded": peak_loaded,
         "steps": {
             "count": count,

@@ -52,7 +52,8 @@ def test_validation_labels_only_choose_the_epoch(graph, name):
         return [{k: v for k, v in r.items() if not k.startswith("val_")} for r in model.history_]
 
     assert training(a) == training(b)
-    assert [r.get("val_accuracy") for r in a.history_] != [r.get("val_accuracy") for r in b.history_]
+    seen = [[(r.get("val_accuracy"), r.get("val_loss")) for r in model.history_] for model in (a, b)]
+    assert seen[0] != seen[1]  # both: after few epochs a network may give all nodes one class
     assert {k: v for k, v in b.best_epoch_.items() if not k.startswith("val_")} in training(a)
 
 

@@ -1,4 +1,4 @@
-"""The GCN against PyTorch Geometric's, and the same network on sparse and on dense features."""
+"""The propagators against PyTorch Geometric's, and the same networks on sparse and on dense features."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.nn import GCNConv
+from torch_geometric import nn as pyg_nn
+from torch_geometric.nn import CorrectAndSmooth, GATConv, GCN2Conv, GCNConv, LabelPropagation, SAGEConv, SGConv
 
 from gdamn import Graph
-from gdamn.adjacency import Adjacency, gcn_adjacency, normalized
+from gdamn.adjacency import Adjacency, gcn_adjacency, neighbours, normalized
+from gdamn.baselines.gcn_cs import GCNCSClassifier, correct, smooth
+from gdamn.baselines.gcn_lpa import GCNLPAClassifier
+from gdamn.baselines.grand import GRAND
+from gdamn.baselines.lpa import LPAClassifier
+from gdamn.baselines.sgc import SGC
 from gdamn.inputs import feature_block, label_block
 from gdamn.inputs import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
-from gdamn.propagators import GCN, initialise_gcn
+from gdamn.propagators import APPNP, DAGNN, GAT, GCN, GCNII, MLP, SAGE, initialise_gcn
 
 CPU = torch.device("cpu")
 N, WIDTH, C = 30, 9, 4
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 both = pytest.mark.parametrize("path", ["fast", "torch"])
 
 
@@ -192,3 +199,287 @@ def test_start_of_the_weights(how, bound):
     weights = torch.cat([w.detach().reshape(-1) for w in net.first])
     assert 0.8 * bound < weights.abs().max() <= bound
     assert all((b == 0).all() for b in net.bias)
+
+
+# --- the other propagators -------------------------------------------------------------------------------------------
+
+
+def started(net, seed: int = 1):
+    """All weights started, and biases away from 0, where a mistake would hide."""
+    net.initialise("xavier", torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if "bias" in name:
+                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return net.eval()
+
+
+def evaluated(path: str, net, adjacency, graph: Graph) -> torch.Tensor:
+    with use_kernels(path), torch.no_grad():
+        return net(adjacency, [feature_block(graph.features, "none", 0.5, CPU)], None)
+
+
+def dense(graph: Graph) -> torch.Tensor:
+    return torch.as_tensor(np.asarray(graph.features))
+
+
+def edge_weight(graph: Graph, data) -> torch.Tensor | None:
+    return data.edge_weight if graph.weights is not None else None
+
+
+def perceptron(body, x: torch.Tensor) -> torch.Tensor:
+    """An MLP without our kernels."""
+    h = x @ body.first[0] + body.bias[0]
+    for weight, bias in zip(body.later, list(body.bias)[1:], strict=True):
+        h = torch.relu(h) @ weight + bias
+    return h
+
+
+@both
+@pytest.mark.parametrize(("layers", "heads", "out_heads"), [(1, 3, 2), (2, 3, 1), (3, 2, 2)])
+@torch.no_grad()
+def test_equals_the_gat_of_pyg(path, graph, layers, heads, out_heads):
+    """PyG's knows no weights; ours weighs the softmax by the adjacency's values, so they are 1 here."""
+    net, data = started(GAT([WIDTH], 5, C, layers, 0.5, heads, out_heads)), graph.to_pyg()
+    h = dense(graph)
+    for i, weight in enumerate([net.first[0], *net.later]):
+        last = i == layers - 1
+        k = out_heads if last else heads
+        conv = GATConv(weight.shape[0], weight.shape[1] // k, k, concat=not last)
+        conv.lin.weight.copy_(weight.T)
+        conv.att_dst.copy_(net.target[i])
+        conv.att_src.copy_(net.source[i])
+        conv.bias.copy_(net.bias[i])
+        h = conv(h, data.edge_index)
+        h = h if last else torch.nn.functional.elu(h)
+    ones = torch.ones(graph.structure.pattern.num_entries)
+    torch.testing.assert_close(evaluated(path, net, Adjacency(graph.structure, ones, 0.5), graph), h, **CLOSE)
+
+
+def test_gat_weighs_its_softmax_by_the_graph(graph):
+    net = started(GAT([WIDTH], 5, C, 2, 0.0, 2, 1))
+    weights = graph.structure.tensor("weights", CPU)
+    plain, weighted, doubled = (
+        evaluated("fast", net, Adjacency(graph.structure, w), graph)
+        for w in (torch.ones_like(weights), weights, 2 * weights)
+    )
+    torch.testing.assert_close(weighted, doubled, **CLOSE)
+    assert torch.equal(plain, weighted) == (graph.weights is None)
+
+
+@both
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@torch.no_grad()
+def test_equals_the_sage_of_pyg(path, layers):
+    """PyG's has no weights and takes the mean over neighbours without the node."""
+    rng = np.random.default_rng(0)
+    graph = Graph.build(rng.integers(0, N - 1, (2, 70)), rng.standard_normal((N, WIDTH)))
+    net, data = started(SAGE([WIDTH], 6, C, layers, 0.5)), graph.to_pyg()
+    h = dense(graph)
+    for i, (weight, bias) in enumerate(zip([net.first[0], *net.later], net.bias, strict=True)):
+        near, own = weight.chunk(2, 1)
+        conv = SAGEConv(*near.shape)
+        conv.lin_l.weight.copy_(near.T)
+        conv.lin_l.bias.copy_(bias)
+        conv.lin_r.weight.copy_(own.T)
+        h = conv(h, data.edge_index)
+        h = torch.relu(h) if i < layers - 1 else h
+    torch.testing.assert_close(evaluated(path, net, neighbours(graph.structure, "row", CPU), graph), h, **CLOSE)
+
+
+@both
+@pytest.mark.parametrize("layers", [1, 2])
+@torch.no_grad()
+def test_equals_the_appnp_of_pyg(path, graph, layers):
+    net, data = started(APPNP(WIDTH, 6, C, layers, 0.5, steps=4, teleport=0.15)), graph.to_pyg()
+    wanted = pyg_nn.APPNP(4, 0.15)(perceptron(net.body, dense(graph)), data.edge_index, edge_weight(graph, data))
+    found = evaluated(path, net, gcn_adjacency(graph.structure, CPU), graph)
+    torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+@both
+@torch.no_grad()
+def test_equals_the_gcnii_of_pyg(path, graph):
+    net, data = started(GCNII([WIDTH], 6, C, 3, 0.5, alpha=0.2, theta=0.7)), graph.to_pyg()
+    h = start = torch.relu(dense(graph) @ net.first[0] + net.bias[0])
+    for i, weight in enumerate(net.later):
+        conv = GCN2Conv(6, 0.2, 0.7, i + 1)
+        conv.weight1.copy_(weight)
+        h = torch.relu(conv(h, start, data.edge_index, edge_weight(graph, data)))
+    found = evaluated(path, net, gcn_adjacency(graph.structure, CPU), graph)
+    torch.testing.assert_close(found, h @ net.last + net.bias[1], **CLOSE)
+
+
+@both
+@torch.no_grad()
+def test_equals_the_sgc_of_pyg(path, graph):
+    net, data = SGC(WIDTH, C, 2), graph.to_pyg()
+    started(net.body)
+    conv = SGConv(WIDTH, C, 2)
+    conv.lin.weight.copy_(net.body.first[0].T)
+    conv.lin.bias.copy_(net.body.bias[0])
+    wanted = conv(dense(graph), data.edge_index, edge_weight(graph, data))
+    found = evaluated(path, net, gcn_adjacency(graph.structure, CPU), graph)
+    torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+def whole(adjacency: Adjacency) -> torch.Tensor:
+    """The adjacency as a dense matrix."""
+    p = adjacency.structure.pattern
+    matrix = torch.zeros(p.shape)
+    matrix[torch.as_tensor(p.rows).long(), torch.as_tensor(p.indices).long()] = adjacency.values
+    return matrix
+
+
+@both
+@torch.no_grad()
+def test_dagnn_by_dense_matrices(path, graph):
+    """PyG has none: the equation, written out."""
+    net = started(DAGNN(WIDTH, 6, C, 2, 0.5, steps=3))
+    adjacency = gcn_adjacency(graph.structure, CPU)
+    s, h = whole(adjacency), perceptron(net.body, dense(graph))
+    depths = torch.stack([torch.linalg.matrix_power(s, k) @ h for k in range(4)])
+    wanted = (torch.sigmoid(depths @ net.gate + net.gate_bias) * depths).sum(0)
+    torch.testing.assert_close(evaluated(path, net, adjacency, graph), wanted, **CLOSE)
+
+
+@both
+@torch.no_grad()
+def test_grand_propagates_hidden_units_as_it_would_features(path, graph):
+    """S^k (m ⊙ X) W = S^k (m ⊙ (X W)): in evaluation, and with the same left-out nodes in training."""
+    adjacency = gcn_adjacency(graph.structure, CPU)
+    net = GRAND(started(MLP(WIDTH, 6, C, 2, 0.0, False)), adjacency, steps=3, drop_node=0.4)
+    x, s = dense(graph), whole(adjacency)
+    mean = sum(torch.linalg.matrix_power(s, k) for k in range(4)) / 4
+    block = feature_block(graph.features, "none", 0.0, CPU)
+    key = Key(5)
+    with use_kernels(path):
+        (found,) = net(block, None)
+        draws = net(block, key, samples=2)
+        masks = [(net.masked(torch.ones(N, 1), key.fold(i)) > 0).float() for i in range(2)]
+    torch.testing.assert_close(found, perceptron(net.body, mean @ (0.6 * x)), **CLOSE)
+    assert not torch.equal(*masks)
+    for draw, mask in zip(draws, masks, strict=True):
+        torch.testing.assert_close(draw, perceptron(net.body, mean @ (mask * x)), **CLOSE)
+
+
+FAMILY = {
+    "gat": lambda rate: GAT([WIDTH], 5, C, 2, rate, 2, 1),
+    "sage": lambda rate: SAGE([WIDTH], 6, C, 2, rate),
+    "appnp": lambda rate: APPNP(WIDTH, 6, C, 2, rate, 3, 0.1),
+    "dagnn": lambda rate: DAGNN(WIDTH, 6, C, 2, rate, 3),
+    "gcnii": lambda rate: GCNII([WIDTH], 6, C, 3, rate),
+}
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_every_propagator_draws_its_dropout_from_the_key(graph, name):
+    net = started(FAMILY[name](0.5)).train()
+    adjacency = Adjacency(graph.structure, gcn_adjacency(graph.structure, CPU).values, 0.3)
+    blocks = [feature_block(graph.features, "none", 0.5, CPU)]
+    before = torch.get_rng_state()
+    first, again, other = (net(adjacency, blocks, key) for key in (Key(1), Key(1), Key(2)))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first, net(adjacency, blocks, None))
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_every_propagator_has_the_same_gradient_by_both_kernels(graph, name):
+    """And on sparse features as on dense ones."""
+    net = started(FAMILY[name](0.0))
+    values = gcn_adjacency(graph.structure, CPU).values.clone().requires_grad_()
+    results = []
+    for path in ("fast", "torch"):
+        for x in (np.asarray(graph.features), sp.csr_array(graph.features)):
+            with use_kernels(path):
+                logits = net(Adjacency(graph.structure, values), [feature_block(x, "none", 0.0, CPU)], None)
+                results.append(torch.autograd.grad(logits.square().sum(), [values, *net.parameters()]))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
+
+
+# --- labels that spread ----------------------------------------------------------------------------------------------
+
+PYG_NORMS = {
+    "row": lambda d, i, j: 1 / d[i],
+    "col": lambda d, i, j: 1 / d[j],
+    "sym": lambda d, i, j: (d[i] * d[j]) ** -0.5,
+}
+
+
+@pytest.fixture(scope="module")
+def labelled() -> Graph:
+    rng = np.random.default_rng(4)
+    edges = rng.integers(0, N - 2, (2, 60))  # two nodes that nothing reaches
+    labels = rng.integers(0, C, N)
+    labels[:C] = range(C)
+    masks = {"train_mask": np.arange(N) < 10, "val_mask": (np.arange(N) >= 10) & (np.arange(N) < 18)}
+    return Graph.build(edges, rng.standard_normal((N, WIDTH)), labels, **masks, test_mask=np.arange(N) >= 18)
+
+
+def pyg_weights(graph: Graph, norm: str) -> tuple[torch.Tensor, torch.Tensor]:
+    index = graph.to_pyg().edge_index
+    degree = torch.bincount(index[1], minlength=N).float()
+    return index, PYG_NORMS[norm](degree, index[1], index[0])
+
+
+@pytest.mark.parametrize("norm", PYG_NORMS)
+@pytest.mark.parametrize(("alpha", "keep"), [(1.0, True), (0.9, True), (0.8, False)])
+def test_lpa_equals_that_of_pyg(labelled, norm, alpha, keep):
+    steps = 6
+    model = LPAClassifier(epochs=steps, alpha=alpha, norm=norm, keep_known=keep, threads=1)
+    blind = labelled.with_masks(labelled.train_mask, [], labelled.test_mask)  # without validation the last step stays
+    index, weight = pyg_weights(labelled, norm)
+    train, y = torch.as_tensor(labelled.train_mask), torch.as_tensor(labelled.labels)
+    known = torch.nn.functional.one_hot(y, C).float()
+
+    def after(f: torch.Tensor) -> torch.Tensor:
+        return torch.where(train[:, None] & torch.tensor(keep), known, f.clamp(0, 1))
+
+    wanted = LabelPropagation(steps, alpha)(y, index, train, weight, post_step=after)
+    total = wanted.sum(1, keepdim=True)
+    found = torch.as_tensor(model.fit(blind).probabilities_)
+    reached = total[:, 0] > 0
+    torch.testing.assert_close(found[reached], (wanted / total)[reached], **CLOSE)
+    assert model.best_epoch_["coverage"] == pytest.approx(reached.float().mean().item())
+    assert model.best_epoch_["coverage"] < 1
+    prior = known[train].mean(0)
+    assert (found[~reached] == prior).all()
+
+
+@pytest.mark.parametrize("norms", [("row", "sym"), ("col", "row"), ("sym", "col")])
+def test_correct_and_smooth_equals_that_of_pyg(labelled, norms):
+    answer = torch.softmax(torch.randn(N, C, generator=torch.Generator().manual_seed(3)), 1)
+    train, y = torch.as_tensor(labelled.train_mask), torch.as_tensor(labelled.labels)
+    (index, first), (_, second) = (pyg_weights(labelled, norm) for norm in norms)
+    pyg = CorrectAndSmooth(7, 0.9, 5, 0.7, autoscale=True)
+    corrected = pyg.correct(answer, y[train], train, index, first)
+    smoothed = pyg.smooth(corrected, y[train], train, index, second)
+
+    nodes, known = train.nonzero()[:, 0], torch.nn.functional.one_hot(y, C).float()
+    mine = correct(neighbours(labelled.structure, norms[0], CPU), answer, known, nodes, 0.9, 7)
+    torch.testing.assert_close(mine, corrected, **CLOSE)
+    mine = smooth(neighbours(labelled.structure, norms[1], CPU), mine, known, nodes, 0.7, 5)
+    torch.testing.assert_close(mine, smoothed, **CLOSE)
+
+
+def test_gcn_cs_without_its_two_steps_is_the_gcn(labelled):
+    settings = {"epochs": 5, "threads": 1}
+    model = GCNCSClassifier(**settings, correct_alpha=0.0, smooth_alpha=0.0).fit(labelled)
+    np.testing.assert_allclose(model.probabilities_, model.tensors_["base_probabilities"], rtol=1e-5)
+    other = GCNCSClassifier(**settings, correct_alpha=0.5).fit(labelled)
+    assert np.array_equal(other.tensors_["base_probabilities"], model.tensors_["base_probabilities"])
+    assert not np.array_equal(other.probabilities_, model.probabilities_)
+    assert other.history_[-1] == other.best_epoch_
+
+
+def test_gcn_lpa_learns_the_weights_of_edges(labelled):
+    """The weights of a node sum to 1, and without their term in the loss another fit comes out."""
+    fits = [GCNLPAClassifier(epochs=5, layers=2, lambda_=v, threads=1).fit(labelled) for v in (0.0, 10.0)]
+    thetas = [torch.as_tensor(f.tensors_["network.theta"])[:, 0] for f in fits]
+    assert not torch.equal(*thetas)
+    assert fits[1].history_[-1]["lpa"] < fits[1].history_[0]["lpa"]

@@ -98,6 +98,63 @@ _ALL = [
         (".baselines.gcn", "GCNClassifier"),
     ),
     Method("mlp", "features alone, no graph", "multilayer perceptron", (".baselines.mlp", "MLPClassifier")),
+    Method(
+        "logreg", "features alone, one linear layer", "logistic regression", (".baselines.logreg", "LogRegClassifier")
+    ),
+    Method(
+        "lpa",
+        "labels spread over the edges, no features",
+        "Zhu, Ghahramani & Lafferty, Semi-supervised learning using Gaussian fields, ICML 2003",
+        (".baselines.lpa", "LPAClassifier"),
+    ),
+    Method(
+        "gat",
+        "attention over neighbours",
+        "Veličković et al., Graph attention networks, ICLR 2018",
+        (".baselines.gat", "GATClassifier"),
+    ),
+    Method(
+        "sgc",
+        "a linear model of smoothed features",
+        "Wu et al., Simplifying graph convolutional networks, ICML 2019",
+        (".baselines.sgc", "SGCClassifier"),
+    ),
+    Method(
+        "appnp",
+        "predict, then propagate by personalised PageRank",
+        "Klicpera, Bojchevski & Günnemann, Predict then propagate, ICLR 2019",
+        (".baselines.appnp", "APPNPClassifier"),
+    ),
+    Method(
+        "graphsage",
+        "a node and the mean of its neighbours, each with its weights",
+        "Hamilton, Ying & Leskovec, Inductive representation learning on large graphs, NeurIPS 2017",
+        (".baselines.graphsage", "SAGEClassifier"),
+    ),
+    Method(
+        "dagnn",
+        "predict, propagate, and weigh the depths node by node",
+        "Liu, Gao & Ji, Towards deeper graph neural networks, KDD 2020",
+        (".baselines.dagnn", "DAGNNClassifier"),
+    ),
+    Method(
+        "gcn-cs",
+        "a GCN whose answers are corrected and smoothed",
+        "Huang et al., Combining label propagation and simple models, ICLR 2021",
+        (".baselines.gcn_cs", "GCNCSClassifier"),
+    ),
+    Method(
+        "gcn-lpa",
+        "a GCN over free edge weights that label propagation regularises",
+        "Wang & Leskovec, Unifying GCNs and label propagation, 2020",
+        (".baselines.gcn_lpa", "GCNLPAClassifier"),
+    ),
+    Method(
+        "grand",
+        "random propagation of whole nodes, and consistency of the predictions",
+        "Feng et al., Graph random neural networks, NeurIPS 2020",
+        (".baselines.grand", "GRANDClassifier"),
+    ),
 ]
 
 METHODS: dict[str, Method] = {m.name: m for m in _ALL}

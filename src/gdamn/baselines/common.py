@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -30,71 +30,103 @@ from ..training import (
 
 
 @dataclass(frozen=True)
-class NetworkSettings(BaseSettings):
-    """Settings of a network that learns the known labels alone."""
+class SupervisedSettings(BaseSettings):
+    """Settings of everything that learns the known labels by gradient."""
 
-    hidden: int = _s(16, "Hidden units.", low=1)
-    layers: int = _s(2, "Layers.", low=1, high=64)
     epochs: int = _s(200, "Epochs.", low=1)
     learning_rate: float = _s(0.01, "Adam's learning rate.", low=0)
     weight_decay: float = _s(5e-4, "L2 on the weight matrices.", low=0)
     decay: str = _s("first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
     dropout_input: float = _s(0.5, "Dropout of the features.", low=0, high=0.99)
-    dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-    batch_norm: bool = _s(False, "Batch normalisation between the layers.")
     init: str = _s("xavier", "Start of the weights.", ("xavier", "kaiming"))
     normalize: str = _s("auto", "Features: row, standard, none, or auto.", ("auto", "row", "standard", "none"))
 
 
+@dataclass(frozen=True)
+class NetworkSettings(SupervisedSettings):
+    """Settings of a network with hidden layers that learns the known labels alone."""
+
+    hidden: int = _s(16, "Hidden units.", low=1)
+    layers: int = _s(2, "Layers.", low=1, high=64)
+    dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
+    batch_norm: bool = _s(False, "Batch normalisation between the layers.")
+
+
+@dataclass(frozen=True)
+class LossSelected(NetworkSettings):
+    """Settings of methods whose publications choose the epoch by validation loss."""
+
+    selection: str = _s(
+        "loss",
+        "The epoch of the lowest validation loss, as in the publication, or of the highest accuracy.",
+        ("accuracy", "loss"),
+    )
+
+
 Forward = Callable[[Key | None], Tensor]
+Loss = Callable[[Key], dict[str, Tensor]]
+State = dict[str, Any]
 
 
 class NetworkClassifier(NodeClassifier):
     """A network trained on the known labels alone; the epoch is chosen on validation accuracy."""
 
-    settings_class = NetworkSettings
-    settings: NetworkSettings
+    settings_class: ClassVar[type[BaseSettings]] = NetworkSettings
+    settings: SupervisedSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The network, and its forward pass to logits [N, C]."""
         raise AssertionError(f"{type(self).__name__} must define build")
 
+    def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
+        """What an epoch minimises; unless a method says otherwise, the cross-entropy of the known labels."""
+        target = pretrain_target(problem.labels, problem.train)
+        return lambda step: q_loss(forward(step), target, 0.0)
+
+    def finish(self, problem: Problem, watch: Watch) -> None:
+        """What a method does with the chosen epoch (``watch.best_state``); most do nothing."""
+
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
-        watch = Watch(progress)
+        watch = Watch(progress, selection=getattr(s, "selection", "accuracy"))
         with reproducible_threads(s.threads):
             problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
             root = Key(s.seed).fold(self.method)
             network, forward = self.build(problem, make_generator(root.fold("start")))
             network.to(problem.device)
-            train_supervised(problem, network, forward, s, watch, root)
+            train(problem, network, forward, self.objective(problem, network, forward), s, watch, root.fold("train"))
+            self.finish(problem, watch)
         assert watch.best is not None
         assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
         self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
 
 
-def train_supervised(
-    problem: Problem, network: nn.Module, forward: Forward, s: NetworkSettings, watch: Watch, root: Key
+def train(
+    problem: Problem,
+    network: nn.Module,
+    forward: Forward,
+    objective: Loss,
+    s: SupervisedSettings,
+    watch: Watch,
+    key: Key,
 ) -> None:
-    """Minimise the cross-entropy of the known labels; every epoch is evaluated and may be chosen."""
-    target = pretrain_target(problem.labels, problem.train)
+    """Minimise the objective; every epoch is evaluated and may be chosen."""
 
     def loss(step: Key) -> dict[str, Tensor]:
         network.train()
-        return q_loss(forward(step), target, 0.0)
+        return objective(step)
 
     def after(epoch: int, values: Record, started: float) -> None:
         network.eval()
         with torch.no_grad():
             logits = forward(None)
 
-        def state() -> dict[str, Any]:
+        def state() -> State:
             weights = {f"network.{name}": value for name, value in copy_state(network).items()}
             return {"probabilities": F.softmax(logits, dim=1), **weights}
 
         record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
         watch.record(record, s.epochs, started, state)
 
-    groups = decayed(network, s.weight_decay, s.decay)
-    run_epochs(groups, s.learning_rate, s.epochs, loss, after, root.fold("train"))
+    run_epochs(decayed(network, s.weight_decay, s.decay), s.learning_rate, s.epochs, loss, after, key)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..adjacency import gcn_adjacency
-from ..kernels import Key
 from ..problem import Problem
-from ..propagators import GCN, initialise_gcn
-from .common import Forward, NetworkClassifier
+from ..propagators import GCN
+from .common import Forward, NetworkClassifier, NetworkSettings
 
 
 class GCNClassifier(NetworkClassifier):
     """Z = S ReLU(S X W₁) W₂ with S = D^{-1/2} (A + I) D^{-1/2}."""
 
     method = "gcn"
+    settings: NetworkSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The paper's propagator on the plain graph."""
         s = self.settings
         network = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        initialise_gcn(network, s.init, generator)
+        network.initialise(s.init, generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
-
-        def forward(key: Key | None) -> Tensor:
-            return network(adjacency, [problem.x], key)  # type: ignore[no-any-return]
-
-        return network, forward
+        return network, lambda key: network(adjacency, [problem.x], key)

@@ -1,0 +1,43 @@
+"""APPNP: predict, then propagate by personalised PageRank (Klicpera et al., ICLR 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from ..adjacency import gcn_adjacency
+from ..config import _s
+from ..problem import Problem
+from ..propagators import APPNP
+from .common import Forward, NetworkClassifier, NetworkSettings
+
+
+@dataclass(frozen=True)
+class APPNPSettings(NetworkSettings):
+    """Those of the publication, for a fixed number of epochs in place of its patience."""
+
+    hidden: int = _s(64, "Hidden units.", low=1)
+    epochs: int = _s(400, "Epochs.", low=1)
+    weight_decay: float = _s(5e-3, "L2 on the weight matrices.", low=0)
+    steps: int = _s(10, "K, steps of propagation.", low=0)
+    teleport: float = _s(0.1, "α, share of the own prediction in every step.", low=0, high=1)
+    dropout_edges: float = _s(0.5, "Dropout of edges, drawn anew in every step.", low=0, high=0.99)
+
+
+class APPNPClassifier(NetworkClassifier):
+    """Z^{k+1} = (1 - α) S Z^k + α MLP(X)."""
+
+    method = "appnp"
+    settings_class = APPNPSettings
+    settings: APPNPSettings
+
+    def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
+        """The propagator on the plain graph."""
+        s = self.settings
+        sizes = problem.x.width, s.hidden, problem.num_classes, s.layers
+        network = APPNP(*sizes, s.dropout_hidden, s.steps, s.teleport, s.batch_norm)
+        network.initialise(s.init, generator)
+        adjacency = replace(gcn_adjacency(problem.structure, problem.device), rate=s.dropout_edges)
+        return network, lambda key: network(adjacency, [problem.x], key)

@@ -1,0 +1,38 @@
+"""GraphSAGE with the mean of all neighbours (Hamilton et al., NeurIPS 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ..adjacency import neighbours
+from ..config import _s
+from ..problem import Problem
+from ..propagators import SAGE
+from .common import Forward, NetworkClassifier, NetworkSettings
+
+
+@dataclass(frozen=True)
+class SAGESettings(NetworkSettings):
+    """Those of a GCN; the publication has none for these graphs."""
+
+    hidden: int = _s(64, "Hidden units.", low=1)
+    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+
+
+class SAGEClassifier(NetworkClassifier):
+    """h_i ← ReLU(W_s h_i + W_n mean_j h_j + b) over all neighbours: no sampling of neighbours, no unit length."""
+
+    method = "graphsage"
+    settings_class = SAGESettings
+    settings: SAGESettings
+
+    def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
+        """The propagator on D^{-1} A, without loops."""
+        s = self.settings
+        network = SAGE([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
+        network.initialise(s.init, generator)
+        adjacency = neighbours(problem.structure, "row", problem.device)
+        return network, lambda key: network(adjacency, [problem.x], key)

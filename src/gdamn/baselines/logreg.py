@@ -1,0 +1,35 @@
+"""Logistic regression: features alone, one linear layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ..config import _s
+from ..problem import Problem
+from ..propagators import MLP
+from .common import Forward, NetworkClassifier, SupervisedSettings
+
+
+@dataclass(frozen=True)
+class LogRegSettings(SupervisedSettings):
+    """Those of Shchur et al. (2018)."""
+
+    learning_rate: float = _s(0.1, "Adam's learning rate.", low=0)
+    dropout_input: float = _s(0.0, "Dropout of the features.", low=0, high=0.99)
+
+
+class LogRegClassifier(NetworkClassifier):
+    """Z = X W + b; L2 on W alone."""
+
+    method = "logreg"
+    settings_class = LogRegSettings
+    settings: LogRegSettings
+
+    def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
+        """A perceptron of one layer; the graph is not read."""
+        network = MLP(problem.x.width, 1, problem.num_classes, layers=1, rate=0.0, batch_norm=False)
+        network.initialise(self.settings.init, generator)
+        return network, lambda key: network(problem.x, key)

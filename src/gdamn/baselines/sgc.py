@@ -1,0 +1,61 @@
+"""SGC: a linear model of smoothed features (Wu et al., ICML 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ..adjacency import Adjacency, gcn_adjacency
+from ..config import _s
+from ..inputs import Block
+from ..kernels import Key
+from ..problem import Problem
+from ..propagators import MLP
+from .common import Forward, NetworkClassifier, SupervisedSettings
+
+
+class SGC(nn.Module):
+    """Z = S^K X W + b: [N, C], computed as S(…S(X W)): the same map, and X stays sparse and S works on C columns."""
+
+    def __init__(self, width: int, classes: int, steps: int) -> None:
+        super().__init__()
+        self.body = MLP(width, 1, classes, layers=1, rate=0.0, batch_norm=False)
+        self.steps = steps
+
+    def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
+        """Logits [N, C]."""
+        (x,) = blocks
+        z: Tensor = x.linear(self.body.first[0], key)
+        for _ in range(self.steps):
+            z = adjacency.propagate(z, None)
+        z = z + self.body.bias[0]
+        return z
+
+
+@dataclass(frozen=True)
+class SGCSettings(SupervisedSettings):
+    """Those of the publication."""
+
+    epochs: int = _s(100, "Epochs.", low=1)
+    learning_rate: float = _s(0.2, "Adam's learning rate.", low=0)
+    weight_decay: float = _s(1.3e-5, "L2 on the weight matrix.", low=0)
+    dropout_input: float = _s(0.0, "Dropout of the features.", low=0, high=0.99)
+    steps: int = _s(2, "K, how often the features are smoothed.", low=0)
+
+
+class SGCClassifier(NetworkClassifier):
+    """Logistic regression on S^K X."""
+
+    method = "sgc"
+    settings_class = SGCSettings
+    settings: SGCSettings
+
+    def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
+        """The linear map on the plain graph."""
+        network = SGC(problem.x.width, problem.num_classes, self.settings.steps)
+        network.body.initialise(self.settings.init, generator)
+        adjacency = gcn_adjacency(problem.structure, problem.device)
+        return network, lambda key: network(adjacency, [problem.x], key)

@@ -21,9 +21,10 @@ from .errors import ConfigError
 Setting = int | float | str | bool
 
 
-def _s(
+def setting(
     default: Any, doc: str, choices: tuple[Any, ...] = (), low: float | None = None, high: float | None = None
 ) -> Any:
+    """A field of a settings class with its documentation, its choices or its range."""
     return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
 
 
@@ -31,9 +32,9 @@ def _s(
 class BaseSettings:
     """Settings that every estimator has."""
 
-    seed: int = _s(0, "Seed of the initial weights and of all noise.", low=0)
-    device: str = _s("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
-    threads: int = _s(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
+    seed: int = setting(0, "Seed of the initial weights and of all noise.", low=0)
+    device: str = setting("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
+    threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
 
     @classmethod
     def names(cls) -> list[str]:
@@ -86,66 +87,68 @@ def _range_text(low: float | None, high: float | None) -> str:
 class Settings(BaseSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md."""
 
-    hidden: int = _s(16, "Hidden units of p and q.", low=1)
-    layers: int = _s(2, "Layers of p and q.", low=1, high=64)
-    projection: int = _s(64, "m, the size of the projection that the soft attention compares.", low=1)
-    batch_norm: bool = _s(False, "Batch normalisation between the layers (the paper's 3-layer networks).")
-    init: str = _s("xavier", "Start of the weights.", ("xavier", "kaiming"))
-    normalize: str = _s(
+    hidden: int = setting(16, "Hidden units of p and q.", low=1)
+    layers: int = setting(2, "Layers of p and q.", low=1, high=64)
+    projection: int = setting(64, "m, the size of the projection that the soft attention compares.", low=1)
+    batch_norm: bool = setting(False, "Batch normalisation between the layers (the paper's 3-layer networks).")
+    init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
+    normalize: str = setting(
         "auto",
         "Features: each row divided by its sum (row), columns standardised (standard), as they are (none); "
         "auto: row where none is negative, else none.",
         ("auto", "row", "standard", "none"),
     )
 
-    pretrain_epochs: int = _s(200, "Epochs of q before EM.", low=0)
-    epochs: int = _s(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
-    em_iterations: int = _s(2, "EM iterations, at most.", low=0)
-    tolerance: float = _s(
+    pretrain_epochs: int = setting(200, "Epochs of q before EM.", low=0)
+    epochs: int = setting(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
+    em_iterations: int = setting(2, "EM iterations, at most.", low=0)
+    tolerance: float = setting(
         0.0, "Stop EM when an iteration changes the label of at most this share of nodes; 0 never stops early.", low=0
     )
-    learning_rate: float = _s(0.05, "Adam's learning rate.", low=0)
-    weight_decay: float = _s(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
-    weight_decay_later: float = _s(1e-4, "The same after the first EM iteration.", low=0)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    restart_q: bool = _s(False, "Start q afresh in each E-step instead of going on with its weights.")
+    learning_rate: float = setting(0.05, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
+    weight_decay_later: float = setting(1e-4, "The same after the first EM iteration.", low=0)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    restart_q: bool = setting(False, "Start q afresh in each E-step instead of going on with its weights.")
 
-    dropout_input: float = _s(0.5, "Dropout of the features.", low=0, high=0.99)
-    dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-    dropout_labels: float = _s(
+    dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
+    dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
+    dropout_labels: float = setting(
         0.5, "Dropout of the label input of p, lest it copy through the self-loop.", low=0, high=0.99
     )
-    dropout_attention: float = _s(0.2, "Dropout of aggregation weights in training.", low=0, high=0.99)
+    dropout_attention: float = setting(0.2, "Dropout of aggregation weights in training.", low=0, high=0.99)
 
-    beta: float | str = _s(
+    beta: float | str = setting(
         0.4,
         "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
         ("auto",),
         low=0,
     )
-    beta_pretrain: float = _s(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
-    lambda_: float = _s(0.8, "λ, weight of the unlabelled nodes in the E-step.", low=0)
-    e_step: str = _s("means", "E-step: mean over L plus λ times mean over U, or their sums over N.", ("means", "sums"))
-    kl_weight: float = _s(1.0, "Weight of the KL between hard attention and prior.", low=0)
-    kl_per: str = _s("edge", "The KL as a mean over edges, or as a sum divided by N.", ("edge", "node"))
-    prior_clamp: float = _s(1e-4, "The prior cos(ŷi, ŷj) is kept this far from 0 and 1.", low=1e-7, high=0.49)
+    beta_pretrain: float = setting(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
+    lambda_: float = setting(0.8, "λ, weight of the unlabelled nodes in the E-step.", low=0)
+    e_step: str = setting(
+        "means", "E-step: mean over L plus λ times mean over U, or their sums over N.", ("means", "sums")
+    )
+    kl_weight: float = setting(1.0, "Weight of the KL between hard attention and prior.", low=0)
+    kl_per: str = setting("edge", "The KL as a mean over edges, or as a sum divided by N.", ("edge", "node"))
+    prior_clamp: float = setting(1e-4, "The prior cos(ŷi, ŷj) is kept this far from 0 and 1.", low=1e-7, high=0.49)
 
-    hard: bool = _s(True, "Hard attention on labels; False is the paper's 'w/o Hard'.")
-    soft: bool = _s(True, "Soft attention on features; False is the paper's 'w/o Soft'.")
-    hard_temperature: float = _s(0.5, "Temperature of the binary concrete sample.", low=1e-3)
-    soft_temperature: float = _s(1.0, "The soft attention's scores are divided by this.", low=1e-3)
-    symmetric_q: bool = _s(False, "Use (Q + Qᵀ)/2 in place of Q.")
-    pseudo_labels: str = _s(
+    hard: bool = setting(True, "Hard attention on labels; False is the paper's 'w/o Hard'.")
+    soft: bool = setting(True, "Soft attention on features; False is the paper's 'w/o Soft'.")
+    hard_temperature: float = setting(0.5, "Temperature of the binary concrete sample.", low=1e-3)
+    soft_temperature: float = setting(1.0, "The soft attention's scores are divided by this.", low=1e-3)
+    symmetric_q: bool = setting(False, "Use (Q + Qᵀ)/2 in place of Q.")
+    pseudo_labels: str = setting(
         "argmax", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample")
     )
-    pseudo_temperature: float = _s(1.0, "Temperature of q's distribution when Ŷ is made from it.", low=1e-3)
-    annotate_epochs: int = _s(1, "q's distribution is its mean over this many last epochs of a phase.", low=1)
-    p_input: str = _s("both", "What p sees: labels and features [Ŷ‖X], or labels only (GMNN).", ("both", "labels"))
-    samples: int = _s(5, "S, sampled structures for p's posterior.", low=1)
-    reweight_samples: int = _s(
+    pseudo_temperature: float = setting(1.0, "Temperature of q's distribution when Ŷ is made from it.", low=1e-3)
+    annotate_epochs: int = setting(1, "q's distribution is its mean over this many last epochs of a phase.", low=1)
+    p_input: str = setting("both", "What p sees: labels and features [Ŷ‖X], or labels only (GMNN).", ("both", "labels"))
+    samples: int = setting(5, "S, sampled structures for p's posterior.", low=1)
+    reweight_samples: int = setting(
         0, "Structures averaged to re-weight q's graph in place of A_stable; 0 uses A_stable.", low=0
     )
-    stable_norm: str = _s("row", "Normalisation of A_stable.", ("none", "row", "sym"))
+    stable_norm: str = setting("row", "Normalisation of A_stable.", ("none", "row", "sym"))
 
 
 BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)

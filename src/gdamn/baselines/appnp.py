@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..adjacency import gcn_adjacency
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..propagators import APPNP
 from .common import Forward, NetworkClassifier, NetworkSettings
@@ -18,12 +18,12 @@ from .common import Forward, NetworkClassifier, NetworkSettings
 class APPNPSettings(NetworkSettings):
     """Those of the publication, for a fixed number of epochs in place of its patience."""
 
-    hidden: int = _s(64, "Hidden units.", low=1)
-    epochs: int = _s(400, "Epochs.", low=1)
-    weight_decay: float = _s(5e-3, "L2 on the weight matrices.", low=0)
-    steps: int = _s(10, "K, steps of propagation.", low=0)
-    teleport: float = _s(0.1, "α, share of the own prediction in every step.", low=0, high=1)
-    dropout_edges: float = _s(0.5, "Dropout of edges, drawn anew in every step.", low=0, high=0.99)
+    hidden: int = setting(64, "Hidden units.", low=1)
+    epochs: int = setting(400, "Epochs.", low=1)
+    weight_decay: float = setting(5e-3, "L2 on the weight matrices.", low=0)
+    steps: int = setting(10, "K, steps of propagation.", low=0)
+    teleport: float = setting(0.1, "α, share of the own prediction in every step.", low=0, high=1)
+    dropout_edges: float = setting(0.5, "Dropout of edges, drawn anew in every step.", low=0, high=0.99)
 
 
 class APPNPClassifier(NetworkClassifier):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..base import NodeClassifier
-from ..config import BaseSettings, _s
+from ..config import BaseSettings, setting
 from ..graph import Graph
 from ..kernels import Key
 from ..objectives import pretrain_target, q_loss
@@ -33,30 +33,32 @@ from ..training import (
 class SupervisedSettings(BaseSettings):
     """Settings of everything that learns the known labels by gradient."""
 
-    epochs: int = _s(200, "Epochs.", low=1)
-    learning_rate: float = _s(0.01, "Adam's learning rate.", low=0)
-    weight_decay: float = _s(5e-4, "L2 on the weight matrices.", low=0)
-    decay: str = _s("first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    dropout_input: float = _s(0.5, "Dropout of the features.", low=0, high=0.99)
-    init: str = _s("xavier", "Start of the weights.", ("xavier", "kaiming"))
-    normalize: str = _s("auto", "Features: row, standard, none, or auto.", ("auto", "row", "standard", "none"))
+    epochs: int = setting(200, "Epochs.", low=1)
+    learning_rate: float = setting(0.01, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(5e-4, "L2 on the weight matrices.", low=0)
+    decay: str = setting(
+        "first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first")
+    )
+    dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
+    init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
+    normalize: str = setting("auto", "Features: row, standard, none, or auto.", ("auto", "row", "standard", "none"))
 
 
 @dataclass(frozen=True)
 class NetworkSettings(SupervisedSettings):
     """Settings of a network with hidden layers that learns the known labels alone."""
 
-    hidden: int = _s(16, "Hidden units.", low=1)
-    layers: int = _s(2, "Layers.", low=1, high=64)
-    dropout_hidden: float = _s(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-    batch_norm: bool = _s(False, "Batch normalisation between the layers.")
+    hidden: int = setting(16, "Hidden units.", low=1)
+    layers: int = setting(2, "Layers.", low=1, high=64)
+    dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
+    batch_norm: bool = setting(False, "Batch normalisation between the layers.")
 
 
 @dataclass(frozen=True)
 class LossSelected(NetworkSettings):
     """Settings of methods whose publications choose the epoch by validation loss."""
 
-    selection: str = _s(
+    selection: str = setting(
         "loss",
         "The epoch of the lowest validation loss, as in the publication, or of the highest accuracy.",
         ("accuracy", "loss"),

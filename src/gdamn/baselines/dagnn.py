@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..adjacency import gcn_adjacency
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..propagators import DAGNN
 from .common import Forward, LossSelected, NetworkClassifier
@@ -18,13 +18,13 @@ from .common import Forward, LossSelected, NetworkClassifier
 class DAGNNSettings(LossSelected):
     """Those of the publication, for a fixed number of epochs in place of its stopping rule."""
 
-    hidden: int = _s(64, "Hidden units.", low=1)
-    epochs: int = _s(500, "Epochs.", low=1)
-    weight_decay: float = _s(5e-3, "L2 on the weight matrices.", low=0)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    dropout_input: float = _s(0.8, "Dropout of the features.", low=0, high=0.99)
-    dropout_hidden: float = _s(0.8, "Dropout of hidden layers.", low=0, high=0.99)
-    steps: int = _s(10, "K, steps of propagation.", low=0)
+    hidden: int = setting(64, "Hidden units.", low=1)
+    epochs: int = setting(500, "Epochs.", low=1)
+    weight_decay: float = setting(5e-3, "L2 on the weight matrices.", low=0)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    dropout_input: float = setting(0.8, "Dropout of the features.", low=0, high=0.99)
+    dropout_hidden: float = setting(0.8, "Dropout of hidden layers.", low=0, high=0.99)
+    steps: int = setting(10, "K, steps of propagation.", low=0)
 
 
 class DAGNNClassifier(NetworkClassifier):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..adjacency import Adjacency
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..propagators import GAT
 from .common import Forward, NetworkClassifier, SupervisedSettings
@@ -18,16 +18,16 @@ from .common import Forward, NetworkClassifier, SupervisedSettings
 class GATSettings(SupervisedSettings):
     """Those of the publication, for a fixed number of epochs in place of its patience."""
 
-    hidden: int = _s(8, "Hidden units of each head.", low=1)
-    layers: int = _s(2, "Layers.", low=1, high=64)
-    heads: int = _s(8, "Heads of hidden layers, side by side.", low=1)
-    out_heads: int = _s(1, "Heads of the last layer, averaged.", low=1)
-    epochs: int = _s(400, "Epochs.", low=1)
-    learning_rate: float = _s(0.005, "Adam's learning rate.", low=0)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    dropout_input: float = _s(0.6, "Dropout of the features.", low=0, high=0.99)
-    dropout_hidden: float = _s(0.6, "Dropout of hidden layers and of messages.", low=0, high=0.99)
-    dropout_attention: float = _s(0.6, "Dropout of attention weights.", low=0, high=0.99)
+    hidden: int = setting(8, "Hidden units of each head.", low=1)
+    layers: int = setting(2, "Layers.", low=1, high=64)
+    heads: int = setting(8, "Heads of hidden layers, side by side.", low=1)
+    out_heads: int = setting(1, "Heads of the last layer, averaged.", low=1)
+    epochs: int = setting(400, "Epochs.", low=1)
+    learning_rate: float = setting(0.005, "Adam's learning rate.", low=0)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    dropout_input: float = setting(0.6, "Dropout of the features.", low=0, high=0.99)
+    dropout_hidden: float = setting(0.6, "Dropout of hidden layers and of messages.", low=0, high=0.99)
+    dropout_attention: float = setting(0.6, "Dropout of attention weights.", low=0, high=0.99)
 
 
 class GATClassifier(NetworkClassifier):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..adjacency import Adjacency, neighbours
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..training import Watch, evaluate
 from .common import NetworkSettings
@@ -29,15 +29,15 @@ class GCNCSSettings(NetworkSettings):
     is no error to spread (on Cora it lowers validation accuracy). α₂ is the publication's for a smooth base.
     """
 
-    correct_alpha: float = _s(
+    correct_alpha: float = setting(
         0.0, "α₁, share of the neighbours when errors spread; 0 leaves the step out.", low=0, high=1
     )
-    correct_norm: str = _s("col", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
-    smooth_alpha: float = _s(
+    correct_norm: str = setting("col", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
+    smooth_alpha: float = setting(
         0.8, "α₂, share of the neighbours when answers spread; 0 leaves the step out.", low=0, high=1
     )
-    smooth_norm: str = _s("sym", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
-    steps: int = _s(50, "Steps of each propagation.", low=1)
+    smooth_norm: str = setting("sym", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
+    steps: int = setting(50, "Steps of each propagation.", low=1)
 
 
 def correct(adjacency: Adjacency, answer: Tensor, labels: Tensor, train: Tensor, alpha: float, steps: int) -> Tensor:

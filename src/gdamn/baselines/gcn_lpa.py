@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..adjacency import Adjacency
-from ..config import _s
+from ..config import setting
 from ..graph import Structure
 from ..kernels import Key, edge_softmax, softmax_losses
 from ..objectives import pretrain_target
@@ -25,12 +25,12 @@ class GCNLPASettings(NetworkSettings):
     The publication trains on 60 % of the nodes, with 5 layers and λ = 10: with few labels that gives 76 % on Cora.
     """
 
-    hidden: int = _s(32, "Hidden units.", low=1)
-    learning_rate: float = _s(0.05, "Adam's learning rate.", low=0)
-    weight_decay: float = _s(5e-4, "L2 on the weight matrices and on the weights of edges.", low=0)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    steps: int = _s(5, "Steps of label propagation.", low=1)
-    lambda_: float = _s(1.0, "λ, weight of label propagation in the loss.", low=0)
+    hidden: int = setting(32, "Hidden units.", low=1)
+    learning_rate: float = setting(0.05, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(5e-4, "L2 on the weight matrices and on the weights of edges.", low=0)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    steps: int = setting(5, "Steps of label propagation.", low=1)
+    lambda_: float = setting(1.0, "λ, weight of label propagation in the loss.", low=0)
 
 
 class WeighedGCN(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..adjacency import Adjacency, gcn_adjacency
-from ..config import _s
+from ..config import setting
 from ..inputs import Block
 from ..kernels import Key, dropout, softmax_losses
 from ..objectives import pretrain_target
@@ -23,14 +23,14 @@ from .common import Forward, Loss, LossSelected, NetworkClassifier
 class GRANDSettings(LossSelected):
     """Those of the publication for Cora, for a fixed number of epochs in place of its patience."""
 
-    hidden: int = _s(32, "Hidden units.", low=1)
-    epochs: int = _s(400, "Epochs.", low=1)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    steps: int = _s(8, "K, steps of propagation.", low=0)
-    samples: int = _s(4, "M, augmentations in each epoch.", low=1)
-    drop_node: float = _s(0.5, "δ, probability that a node's features are left out.", low=0, high=0.99)
-    lambda_: float = _s(1.0, "λ, weight of the consistency.", low=0)
-    temperature: float = _s(0.5, "T, sharpening of the mean prediction.", low=1e-3)
+    hidden: int = setting(32, "Hidden units.", low=1)
+    epochs: int = setting(400, "Epochs.", low=1)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    steps: int = setting(8, "K, steps of propagation.", low=0)
+    samples: int = setting(4, "M, augmentations in each epoch.", low=1)
+    drop_node: float = setting(0.5, "δ, probability that a node's features are left out.", low=0, high=0.99)
+    lambda_: float = setting(1.0, "λ, weight of the consistency.", low=0)
+    temperature: float = setting(0.5, "T, sharpening of the mean prediction.", low=1e-3)
 
 
 class GRAND(nn.Module):

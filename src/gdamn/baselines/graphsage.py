@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ..adjacency import neighbours
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..propagators import SAGE
 from .common import Forward, NetworkClassifier, NetworkSettings
@@ -18,8 +18,8 @@ from .common import Forward, NetworkClassifier, NetworkSettings
 class SAGESettings(NetworkSettings):
     """Those of a GCN; the publication has none for these graphs."""
 
-    hidden: int = _s(64, "Hidden units.", low=1)
-    decay: str = _s("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    hidden: int = setting(64, "Hidden units.", low=1)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
 
 
 class SAGEClassifier(NetworkClassifier):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..config import _s
+from ..config import setting
 from ..problem import Problem
 from ..propagators import MLP
 from .common import Forward, NetworkClassifier, SupervisedSettings
@@ -17,8 +17,8 @@ from .common import Forward, NetworkClassifier, SupervisedSettings
 class LogRegSettings(SupervisedSettings):
     """Those of Shchur et al. (2018)."""
 
-    learning_rate: float = _s(0.1, "Adam's learning rate.", low=0)
-    dropout_input: float = _s(0.0, "Dropout of the features.", low=0, high=0.99)
+    learning_rate: float = setting(0.1, "Adam's learning rate.", low=0)
+    dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)
 
 
 class LogRegClassifier(NetworkClassifier):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..adjacency import Adjacency, neighbours
 from ..base import NodeClassifier
-from ..config import BaseSettings, _s
+from ..config import BaseSettings, setting
 from ..graph import Graph
 from ..problem import Problem, choose_device, make_problem
 from ..training import Progress, Watch, evaluate, reproducible_threads
@@ -21,10 +21,12 @@ from ..training import Progress, Watch, evaluate, reproducible_threads
 class LPASettings(BaseSettings):
     """How labels spread; the seed changes nothing."""
 
-    epochs: int = _s(50, "Steps of propagation.", low=1)
-    alpha: float = _s(1.0, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
-    norm: str = _s("row", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym"))
-    keep_known: bool = _s(True, "Set the known labels again after every step.")
+    epochs: int = setting(50, "Steps of propagation.", low=1)
+    alpha: float = setting(1.0, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
+    norm: str = setting(
+        "row", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
+    )
+    keep_known: bool = setting(True, "Set the known labels again after every step.")
 
 
 def spread(adjacency: Adjacency, start: Tensor, f: Tensor, alpha: float, low: float, high: float) -> Tensor:

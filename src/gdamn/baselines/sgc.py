@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..adjacency import Adjacency, gcn_adjacency
-from ..config import _s
+from ..config import setting
 from ..inputs import Block
 from ..kernels import Key
 from ..problem import Problem
@@ -39,11 +39,11 @@ class SGC(nn.Module):
 class SGCSettings(SupervisedSettings):
     """Those of the publication."""
 
-    epochs: int = _s(100, "Epochs.", low=1)
-    learning_rate: float = _s(0.2, "Adam's learning rate.", low=0)
-    weight_decay: float = _s(1.3e-5, "L2 on the weight matrix.", low=0)
-    dropout_input: float = _s(0.0, "Dropout of the features.", low=0, high=0.99)
-    steps: int = _s(2, "K, how often the features are smoothed.", low=0)
+    epochs: int = setting(100, "Epochs.", low=1)
+    learning_rate: float = setting(0.2, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(1.3e-5, "L2 on the weight matrix.", low=0)
+    dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)
+    steps: int = setting(2, "K, how often the features are smoothed.", low=0)
 
 
 class SGCClassifier(NetworkClassifier):

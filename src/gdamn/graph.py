@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
-SPARSE_BELOW = 0.08
+SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")

@@ -24,6 +24,7 @@ from .pattern import Pattern
 
 _forced: str | None = None
 _limit = 0
+_now = 0
 
 SMALL = 500_000
 """Loops with fewer multiplications than this run on one thread: waking the others would cost more."""
@@ -31,17 +32,19 @@ SMALL = 500_000
 
 def set_threads(count: int) -> int:
     """Let the compiled loops use ``count`` threads (0: all); returns the limit before."""
-    global _limit
-    before, _limit = _limit, count
+    global _limit, _now
+    before, _limit, _now = _limit, count, 0
     return before
 
 
 def _use_threads(work: int) -> None:
     """Threads for the next loop: one for a small loop, all that are allowed for a large one."""
-    most = numba.config.NUMBA_NUM_THREADS
+    global _now
+    most: int = numba.config.NUMBA_NUM_THREADS
     count = 1 if work < SMALL else max(1, min(_limit or most, most))
-    if numba.get_num_threads() != count:
+    if count != _now:
         numba.set_num_threads(count)
+        _now = count
 
 
 @contextmanager

@@ -68,7 +68,8 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {wanted}.")
     choices = spec.metadata["choices"]
     if choices and value not in choices and isinstance(value, str):
-        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be one of {', '.join(map(str, choices))}.")
+        what = "a number or " if float in kinds else "one of "
+        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
     low, high = spec.metadata["low"], spec.metadata["high"]
     if not isinstance(value, str) and (
         value != value or (low is not None and value < low) or (high is not None and value > high)

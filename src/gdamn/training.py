@@ -161,7 +161,8 @@ def run_epochs(
 class Adam:
     """Adam (Kingma & Ba 2015) with L2 in the gradient, as torch.optim.Adam has it, on our kernels.
 
-    Measured: torch's takes 0.4 ms a step on Cora and 1.6 s to import; this one a tenth of both.
+    Why not torch's: making one imports torch's compiler, 1.3 s at the start of every process. A step on Cora's p
+    takes 0.2 ms here, 0.16 ms with torch's fused Adam on one thread and 0.6 ms with its default.
     """
 
     def __init__(self, groups: list[dict[str, Any]], learning_rate: float) -> None:

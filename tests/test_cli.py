@@ -18,7 +18,7 @@ import pytest
 
 from gdamn import cli
 
-COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
+COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get", "compare", "reproduce"]
 SEED_FILES = ("predictions.csv", "edges.csv", "model.gdamn")
 FEW = ["--set", "pretrain_epochs=4", "--set", "epochs=3", "--set", "em_iterations=1"]
 TRAIN = ["train", "digits", "--noise", "0.5", "--seeds", "2", "--first-seed", "3", *FEW]

@@ -245,6 +245,6 @@ def data_get(
 
 def main() -> None:
     """Entry of the command."""
-    from . import cli_search  # noqa: F401 - adds its commands
+    from . import cli_compare, cli_search  # noqa: F401 - add their commands
 
     app(prog_name="gdamn")

@@ -55,7 +55,11 @@ def tune(
 @app.command(epilog="Example: gdamn replicate results/cora-gdamn.json --seeds 2")
 @reporting()
 def replicate(
-    result: Annotated[Path, typer.Argument(help="A file of results/, or the summary.json of a run.")],
+    result: Annotated[
+        Path, typer.Argument(help="A file of results/, the summary.json of a run, a compare.json or a table's JSON.")
+    ],
+    method: Annotated[str | None, typer.Option(help="The method, where the file has several.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set, where the file has several.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Only the first so many seeds.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side.")] = 1,
     data_root: DataRoot = None,
@@ -64,7 +68,15 @@ def replicate(
     from .replicate import replicate as again
 
     with display.ProgressView() as view:
-        rows = again(result, most_seeds=seeds, jobs=jobs, data_root=data_root, progress=view.update)
+        rows = again(
+            result,
+            method=method,
+            dataset=dataset,
+            most_seeds=seeds,
+            jobs=jobs,
+            data_root=data_root,
+            progress=view.update,
+        )
     shown = [
         (row["seed"], display.percent(row["published"]), display.percent(row["now"]), "yes" if row["same"] else "no")
         for row in rows
@@ -83,9 +95,9 @@ def results(
     write: Annotated[Path | None, typer.Option(help="Put the table between the markers of this document.")] = None,
 ) -> None:
     """Show published results as a table, or write it into a document."""
-    from .results import COLUMNS, markdown, read_results, table_rows, write_into
+    from .results import COLUMNS, SHORT, markdown, read_peers, read_results, table_rows, write_into
 
-    rows = table_rows(read_results(folder))
-    display.show_rows("Results", COLUMNS, rows)
+    rows = table_rows(read_results(folder), read_peers(folder))
+    display.show_rows("Results", [COLUMNS[at] for at in SHORT], [[row[at] for at in SHORT] for row in rows])
     if write is not None:
         write_into(write, markdown(rows))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def console(stderr: bool = False) -> Console:
     """A console made when it is needed, so that it follows a redirected stream."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=not _is_terminal(stderr))
+    return Console(stderr=stderr, highlight=False, soft_wrap=not is_terminal(stderr))
 
 
 def error(message: str) -> None:
@@ -52,7 +52,7 @@ class ProgressView:
         self._phases: dict[object, str] = {}
 
     def __enter__(self) -> Self:
-        if _is_terminal(stderr=True):
+        if is_terminal(stderr=True):
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
             columns = (
@@ -135,13 +135,19 @@ def noise_line(noise: Mapping[str, float]) -> str:
     )
 
 
-def show_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[str] = ()) -> None:
-    """A table of plain cells; the columns named in ``right`` are numbers."""
+def show_rows(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    right: Sequence[str] = (),
+    wrap: bool = True,
+) -> None:
+    """A table of plain cells; the columns named in ``right`` are numbers. Cells may ``wrap`` onto further lines."""
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for at, column in enumerate(columns):
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=at == 0)
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=at == 0 or not wrap)
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console().print(table)
@@ -186,6 +192,7 @@ def _shortened(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
-def _is_terminal(stderr: bool) -> bool:
+def is_terminal(stderr: bool) -> bool:
+    """Whether a person looks at the stream."""
     stream = sys.stderr if stderr else sys.stdout
     return bool(stream is not None and stream.isatty())

@@ -24,6 +24,10 @@ class TrainingError(GdamnError):
     """A fit that can't start or can't go on: no labelled node, one class, a loss that isn't finite."""
 
 
+class NothingFinishedError(TrainingError):
+    """A comparison in which no fit could be done."""
+
+
 class NotFittedError(GdamnError, AttributeError):
     """A question to a model that has not been fitted."""
 

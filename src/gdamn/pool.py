@@ -1,4 +1,4 @@
-"""Seeds over processes: each worker is a fresh process with its own threads and its own pipe to the parent.
+"""Fits over processes: each worker is a fresh process with its own threads and its own pipe to the parent.
 
 A pipe per worker, instead of one shared queue, means that no lock is shared: a worker that is killed can't stop
 the others or the parent, which sees the end of its pipe at once and says so.
@@ -22,11 +22,17 @@ from .errors import GdamnError, TrainingError
 SeedProgress = Callable[[str, int, int, dict[str, Any]], None]
 """Called after each epoch with the phase, the epoch (from 0), the epochs of the phase and the epoch's record."""
 
-Progress = Callable[[int, str, int, int, dict[str, Any]], None]
-"""The same with the seed in front."""
+Task = Any
+"""What is fitted: a seed, or a method and a seed; hashable, picklable, and different from the other tasks."""
 
-Work = Callable[[int, SeedProgress | None], dict[str, Any]]
-"""What is done for one seed; must be picklable, and so must its result."""
+Progress = Callable[[Task, str, int, int, dict[str, Any]], None]
+"""The same with the task in front."""
+
+Work = Callable[[Task, SeedProgress | None], dict[str, Any]]
+"""What is done for one task; must be picklable, and so must its result."""
+
+Finished = Callable[[Task, dict[str, Any]], None]
+"""Called in the parent with a task and its result as soon as it ends; what it keeps survives a later failure."""
 
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPORT_SECONDS = 0.1
@@ -34,22 +40,41 @@ REPORT_SECONDS = 0.1
 
 
 def run_each(
-    work: Work, seeds: Sequence[int], *, jobs: int = 1, threads: int = 1, progress: Progress | None = None
+    work: Work,
+    tasks: Sequence[Task],
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
 ) -> list[dict[str, Any]]:
-    """The results of the work, in the order of the seeds; with one job in this process, without a new one."""
-    if min(jobs, len(seeds)) == 1:
+    """The results of the work, in the order of the tasks; with one job in this process, without a new one."""
+    keep = finished or (lambda task, result: None)
+    done: dict[Task, dict[str, Any]] = {}
+    if min(jobs, len(tasks)) <= 1:
         with thread_limit(threads):
-            return [work(seed, seed_progress(progress, seed)) for seed in seeds]
-    with thread_variables(threads):
-        done = _in_processes(work, list(seeds), jobs, threads, progress)
-    return [done[seed] for seed in seeds]
+            for task in tasks:
+                done[task] = work(task, task_progress(progress, task))
+                keep(task, done[task])
+    else:
+        with thread_variables(threads):
+            for task, result in _in_processes(work, list(tasks), jobs, threads, progress):
+                done[task] = result
+                keep(task, result)
+    return [done[task] for task in tasks]
 
 
-def seed_progress(progress: Progress | None, seed: int) -> SeedProgress | None:
-    """The progress of one seed."""
+def task_progress(progress: Progress | None, task: Task) -> SeedProgress | None:
+    """The progress of one task."""
     if progress is None:
         return None
-    return lambda phase, epoch, epochs, record: progress(seed, phase, epoch, epochs, record)
+    return lambda phase, epoch, epochs, record: progress(task, phase, epoch, epochs, record)
+
+
+def task_name(task: Task) -> str:
+    """A task in a sentence: seed 3, or gcn seed 3."""
+    method, seed = task if isinstance(task, tuple) else ("", task)
+    return f"{method} seed {seed}".strip()
 
 
 @contextmanager
@@ -84,14 +109,13 @@ def thread_limit(threads: int) -> Iterator[None]:
 
 
 def _in_processes(
-    work: Work, todo: list[int], jobs: int, threads: int, progress: Progress | None
-) -> dict[int, dict[str, Any]]:
-    """Hand out the seeds, pass on the progress, and end every worker whatever happens."""
+    work: Work, todo: list[Task], jobs: int, threads: int, progress: Progress | None
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Hand out the tasks, pass on the progress, give each result as it comes, and end every worker at the end."""
     context = multiprocessing.get_context("spawn")
     waiting = todo[::-1]
-    busy: dict[Connection, int] = {}
+    busy: dict[Connection, Task] = {}
     workers: dict[Connection, BaseProcess] = {}
-    done: dict[int, dict[str, Any]] = {}
     try:
         for _ in range(min(jobs, len(todo))):
             ours, theirs = context.Pipe()
@@ -104,28 +128,27 @@ def _in_processes(
         while busy:
             for pipe in wait(list(busy)):
                 assert isinstance(pipe, Connection)
-                seed = busy[pipe]
-                kind, content = _receive(pipe, workers[pipe], seed)
+                task = busy[pipe]
+                kind, content = _receive(pipe, workers[pipe], task)
                 if kind == "progress" and progress is not None:
-                    progress(seed, *content)
+                    progress(task, *content)
                 elif kind == "error":
                     raise content
                 elif kind == "result":
-                    done[seed] = content
                     del busy[pipe]
                     if waiting:
                         busy[pipe] = waiting.pop()
                         pipe.send(busy[pipe])
+                    yield task, content
     finally:
         for pipe, process in workers.items():
             pipe.close()
             process.terminate()
         for process in workers.values():
             process.join()
-    return done
 
 
-def _receive(pipe: Connection, worker: BaseProcess, seed: int) -> tuple[str, Any]:
+def _receive(pipe: Connection, worker: BaseProcess, task: Task) -> tuple[str, Any]:
     """The next message of a worker; an error where there is none because it ended."""
     try:
         kind, content = pipe.recv()
@@ -134,13 +157,13 @@ def _receive(pipe: Connection, worker: BaseProcess, seed: int) -> tuple[str, Any
         code = worker.exitcode
         how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
         raise TrainingError(
-            f"The process that trained seed {seed} {how} (often: out of memory); try fewer --jobs."
+            f"The process that trained {task_name(task)} {how} (often: out of memory); try fewer --jobs."
         ) from None
     return kind, content
 
 
 def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
-    """A worker: one seed after the other until the parent closes the pipe.
+    """A worker: one task after the other until the parent closes the pipe.
 
     Ctrl-C reaches the whole group; the parent alone answers it, and ends the workers.
     """
@@ -148,15 +171,15 @@ def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
     with thread_limit(threads):
         while True:
             try:
-                seed = pipe.recv()
+                task = pipe.recv()
             except (EOFError, OSError):
                 return
             try:
-                pipe.send(("result", work(seed, _reporter(pipe) if reporting else None)))
+                pipe.send(("result", work(task, _reporter(pipe) if reporting else None)))
             except GdamnError as error:
                 pipe.send(("error", type(error)(str(error))))
             except Exception:  # a bug: its traceback must reach the person
-                pipe.send(("error", RuntimeError(f"Seed {seed} failed:\n{traceback.format_exc()}")))
+                pipe.send(("error", RuntimeError(f"{task_name(task)} failed:\n{traceback.format_exc()}")))
 
 
 def _reporter(pipe: Connection) -> SeedProgress:

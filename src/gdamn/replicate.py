@@ -13,22 +13,53 @@ from .pool import Progress
 from .spec import RunSpec
 
 
-def read_result(path: Path) -> dict[str, Any]:
-    """A ``summary.json``, as ``gdamn train`` writes it and ``results/`` keeps it."""
+def read_results_of(path: Path) -> list[dict[str, Any]]:
+    """The results of a file: one of a ``summary.json``, several of a ``compare.json`` or a table.
+
+    A result has ``config``, ``test_accuracy`` and ``protocol``, as ``gdamn train`` writes it and ``results/`` keeps it.
+    """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as cause:
         raise DataError(f"Can't read '{path}': {cause.strerror or cause}.") from None
     except ValueError as cause:
         raise DataError(f"'{path}' isn't a JSON file: {cause}.") from None
-    if not isinstance(found, dict) or not {"config", "test_accuracy", "protocol"} <= set(found):
-        raise DataError(f"'{path}' isn't a result of gdamn train: it lacks config, test_accuracy or protocol.")
-    return found
+    results = _several(found) if isinstance(found, dict) else [found]
+    for result in results:
+        if not isinstance(result, dict) or not {"config", "test_accuracy", "protocol"} <= set(result):
+            raise DataError(f"'{path}' isn't a result of gdamn train: it lacks config, test_accuracy or protocol.")
+    return results
+
+
+def _several(content: dict[str, Any]) -> list[Any]:
+    """The results in a file's content, as its kind tells."""
+    if content.get("kind") == "comparison":
+        return list(content.get("results", []))
+    if content.get("kind") == "table":
+        return [r for compared in content.get("comparisons", {}).values() for r in compared.get("results", [])]
+    return [content]
+
+
+def is_single(path: Path) -> bool:
+    """Whether a file holds one run, and not a comparison or a table."""
+    return "kind" not in json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_result(path: Path, method: str | None = None, dataset: str | None = None) -> dict[str, Any]:
+    """One result of a file; method and data set choose where it has several."""
+    results = read_results_of(path)
+    found = [r for r in results if method in (None, r["method"]) and dataset in (None, r["dataset"])]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"{r['method']} on {r['dataset']}" for r in (found or results)[:40])
+    raise DataError(f"'{path}' has {names or 'no result'}; choose one with --method and --dataset.")
 
 
 def replicate(
     path: Path,
     *,
+    method: str | None = None,
+    dataset: str | None = None,
     most_seeds: int | None = None,
     jobs: int = 1,
     data_root: Path | None = None,
@@ -37,7 +68,7 @@ def replicate(
     """Train the result's seeds again (the first ``most_seeds``) and return a row per seed: published and now."""
     from .runs import run
 
-    published = read_result(path)
+    published = read_result(path, method, dataset)
     spec = RunSpec.from_dict(published["config"], str(path))
     seeds = spec.seeds[:most_seeds]
     with tempfile.TemporaryDirectory() as folder:

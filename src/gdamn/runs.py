@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, io, pool
+from . import __version__, io, own_methods, pool
 from .errors import ConfigError, OutputError
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
@@ -51,7 +51,7 @@ def run(
     if jobs < 1 or (threads is not None and threads < 1):
         raise ConfigError("--jobs and --threads must be 1 or more.")
     check_writable(out)
-    share = threads or max(1, (os.cpu_count() or 1) // min(jobs, len(spec.seeds)))
+    share = threads or threads_each(jobs, len(spec.seeds))
     with pool.thread_variables(share):  # before the first import of what reads them
         spec = spec.resolved()
         config = spec.to_toml()
@@ -64,6 +64,11 @@ def run(
     io.write_text(out / "config.toml", config)
     io.write_json(out / "summary.json", summary)
     return summary
+
+
+def threads_each(jobs: int, tasks: int) -> int:
+    """The threads that each process has when the cores are shared out."""
+    return max(1, (os.cpu_count() or 1) // max(1, min(jobs, tasks)))
 
 
 def check_writable(out: Path) -> None:
@@ -102,14 +107,31 @@ def run_seed(
     spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
-    from . import data, methods
-
-    graph = data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
-    estimator = methods.make(spec.method, spec.dataset, seed=seed, overrides=dict(spec.settings))
-    estimator.fit(graph, progress=progress)
-    peak = peak_rss_mb()
-    weights = estimator.edge_weights_
+    graph = load_graph(spec, data_root, seed)
+    estimator = make_estimator(spec, seed).fit(graph, progress=progress)
+    measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
+    return measured
+
+
+def load_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
+    """The graph that a seed of the run is trained on."""
+    from . import data
+
+    return data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
+
+
+def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
+    """The estimator of a seed, not yet fitted."""
+    from . import methods
+
+    own_methods.register(spec.method)
+    return methods.make(spec.method, spec.dataset, seed=seed, overrides=dict(spec.settings))
+
+
+def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
+    """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
+    weights = estimator.edge_weights_
     return {
         "split": graph.meta.get("split"),
         "selection": estimator.protocol_["selection"],
@@ -117,7 +139,7 @@ def run_seed(
         "val_accuracy": estimator.score("val") if graph.val_mask.any() else None,
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
-        "peak_rss_mb": peak,
+        "peak_rss_mb": peak_rss_mb(),
         "noise": None if weights is None else noise_report(graph, weights),
     }
 

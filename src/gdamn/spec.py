@@ -50,8 +50,9 @@ class RunSpec:
 
     def resolved(self) -> RunSpec:
         """The same run with every setting of the method written out; wrong names and values are told here."""
-        from . import methods
+        from . import methods, own_methods
 
+        own_methods.register(self.method)
         made = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
         settings = {key: value for key, value in made.get_params().items() if key != "seed" and value is not None}
         return replace(self, settings=settings)

@@ -1,0 +1,144 @@
+"""What a comparison leaves for people: ``compare.md`` and ``compare.csv`` beside ``compare.json``, and its plot."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import io
+from .engine import Fit, Outcome
+from .fits import data_name
+
+COLUMNS = (
+    "method",
+    "test accuracy",
+    "validation",
+    "seeds",
+    "to the best",
+    "p (t-test)",
+    "p (Wilcoxon)",
+    "p (t-test, Holm)",
+    "seconds a fit",
+)
+
+SHORT = {0: "method", 1: "test", 2: "validation", 4: "to best", 5: "p (t)", 6: "p (W)", 8: "seconds"}
+"""The columns that fit into a terminal, by their place in :data:`COLUMNS`, and their short names."""
+
+HOW_TO_READ = (
+    "`to the best` is the mean difference in points over the seeds that both methods have. The p-values are two-sided: "
+    "how often a difference this large would come up if the two methods were equally good. The third one is the "
+    "first, raised for the number of rows (Holm)."
+)
+
+
+def write_all(outcome: Outcome, out: Path) -> None:
+    """Write every file of a finished comparison; ``compare.json`` comes last and tells that the others are whole."""
+    from .plot import draw
+
+    io.write_text(out / "compare.md", markdown(outcome))
+    write_csv(out / "compare.csv", outcome.fits)
+    with io.replacing(out / "compare.png") as temporary:
+        draw(outcome.result, temporary)
+    io.write_text(out / "compare.json", compact_json(outcome.result))
+
+
+def table_rows(outcome: Outcome) -> list[tuple[str, ...]]:
+    """One row per method, in the order of :data:`COLUMNS`."""
+    rows: list[tuple[str, ...]] = []
+    for r in outcome.result["results"]:
+        name = r["method"]
+        spreads = (spread_text(r["test_accuracy"]), spread_text(r["val_accuracy"]))
+        seconds = statistics.median(outcome.fits[name, seed]["seconds"] for seed in r["protocol"]["seeds"])
+        tested = test_cells(outcome.result["tests"].get(name), name == outcome.result["best"])
+        rows.append((name, *spreads, str(len(r["protocol"]["seeds"])), *tested, f"{seconds:.1f}"))
+    return rows
+
+
+def test_cells(test: Mapping[str, Any] | None, best: bool) -> tuple[str, ...]:
+    """The difference to the best method and its three p-values."""
+    if test is None:
+        return ("best", "", "", "") if best else ("–", "–", "–", "–")
+    return (signed(100 * test["difference"]), *(p_text(test[key]) for key in ("t_p", "wilcoxon_p", "t_p_holm")))
+
+
+def markdown(outcome: Outcome) -> str:
+    """The page of a comparison."""
+    result = outcome.result
+    seeds = sorted({seed for _, seed in outcome.fits})
+    split = result["results"][0]["protocol"]["split"].partition(":")[0]
+    lines = [
+        f"# Methods on {data_name(result)}",
+        "",
+        f"Test accuracy in per cent, mean ± standard deviation over seeds ({ranges(seeds)}); split: {split}; "
+        "every method has the same splits and seeds.",
+        "",
+        markdown_table(COLUMNS, table_rows(outcome)),
+        "",
+        HOW_TO_READ,
+    ]
+    if result["failed"]:
+        lines += ["", "Not finished:", ""]
+        lines += [f"- {f['method']}, seed {f['seed']}: {f['reason']}" for f in result["failed"]]
+    return "\n".join([*lines, "", "![the spread over seeds](compare.png)", ""])
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write_csv(path: Path, fits: Mapping[Fit, Mapping[str, Any]]) -> None:
+    """One row per fit."""
+    import numpy as np
+
+    keys = ("split", "test_accuracy", "val_accuracy", "epochs", "seconds", "peak_rss_mb")
+    columns: dict[str, Any] = {
+        "method": np.array([method for method, _ in fits], dtype=object),
+        "seed": np.array([seed for _, seed in fits]),
+    }
+    for key in keys:
+        values = ["" if fit[key] is None else fit[key] for fit in fits.values()]
+        cells = [f"{value:.6g}" if isinstance(value, float) else value for value in values]
+        columns[key] = np.array(cells, dtype=object)
+    io.write_csv(path, columns)
+
+
+def spread_text(accuracy: Mapping[str, Any]) -> str:
+    """Mean ± standard deviation in per cent."""
+    if accuracy["mean"] is None:
+        return "–"
+    return f"{100 * accuracy['mean']:.1f} ± {100 * accuracy['std']:.1f}"
+
+
+def signed(points: float, digits: int = 1) -> str:
+    """A difference with its sign; none for what rounds to zero."""
+    text = f"{points:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def p_text(p: float | None) -> str:
+    """A p-value for the eye."""
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Rising numbers with neighbours drawn together: 0–3, 7."""
+    groups: list[list[int]] = []
+    for number in numbers:
+        if groups and number == groups[-1][-1] + 1:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return ", ".join(str(g[0]) if len(g) == 1 else f"{g[0]}–{g[-1]}" for g in groups)
+
+
+def compact_json(content: Any) -> str:
+    """Readable JSON with every list of plain values on one line: a seed is a number, not a paragraph."""
+    text = io.to_json(content, indent=2)
+    return re.sub(r"\[\n\s+([^\[\]{}]*?)\n\s+\]", lambda m: "[" + re.sub(r",\n\s+", ", ", m[1]) + "]", text) + "\n"

@@ -1,0 +1,1 @@
+"""The tables of the paper: its numbers (``paper.toml``), and the commands that put ours beside them."""

@@ -1,0 +1,191 @@
+"""``gdamn reproduce``: a table of the paper, run again cell by cell, ours beside the printed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..compare import engine, report
+from ..errors import ConfigError, NothingFinishedError
+from ..spec import RunSpec
+from .paper import PaperTable, Row
+
+SEEDS = 20
+"""Seeds of the paper."""
+
+NEAR = 1.0
+"""A difference of more points than this is marked."""
+
+MAIN = "gdamn"
+"""The method that has all seeds everywhere."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run for a table: its rows, the data sets, and how many seeds each cell has."""
+
+    table: PaperTable
+    rows: tuple[Row, ...]
+    datasets: tuple[str, ...]
+    seeds: int = SEEDS
+    coauthor_seeds: int | None = None
+
+    def seeds_of(self, method: str, dataset: str) -> range:
+        """The seeds of a cell: fewer on the co-author graphs, where that is asked for, except for GDAMN."""
+        fewer = self.coauthor_seeds is not None and dataset.startswith("coauthor-") and method != MAIN
+        return range(self.coauthor_seeds if fewer and self.coauthor_seeds else self.seeds)
+
+    def empty(self, row: Row, dataset: str) -> str | None:
+        """Why a cell is not run; None where it is."""
+        from ..methods import METHODS
+
+        if row.method not in METHODS:
+            return f"this version has no method '{row.method}'"
+        if row in self.table.rows and dataset in self.table.datasets and dataset not in row.cells:
+            return "the paper prints no number here"
+        return None
+
+
+def make_plan(
+    table: PaperTable,
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    seeds: int = SEEDS,
+    coauthor_seeds: int | None = None,
+) -> Plan:
+    """Check what is asked for. ``paper`` among the methods stands for all rows of the table; others are added below.
+
+    Data sets that the paper's table doesn't have may be named: their numbers are shown apart, without the paper's.
+    """
+    from ..methods import METHODS
+
+    if seeds < 1 or (coauthor_seeds is not None and coauthor_seeds < 1):
+        raise ConfigError("--seeds and --coauthor-seeds must be 1 or more.")
+    wanted = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets)) or table.datasets
+    own = {row.method: row for row in table.rows}
+    names = [m for name in methods or ["paper"] for m in (own if name == "paper" else [name])]
+    for name in dict.fromkeys(names):
+        if name not in own:
+            engine.method_names(name)
+    chosen = set(names)
+    rows = [row for row in table.rows if row.method in chosen]
+    rows += [Row(name, name, {}) for name in dict.fromkeys(names) if name not in own]
+    plan = Plan(table, tuple(rows), wanted, seeds, coauthor_seeds)
+    if all(plan.empty(row, dataset) for row in rows for dataset in wanted):
+        lacking = sorted(chosen - set(METHODS))
+        raise ConfigError(f"There is nothing to run: this version has no method {', '.join(lacking) or names[0]}.")
+    return plan
+
+
+def reproduce(
+    plan: Plan,
+    out: Path,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    data_root: Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    force: bool = False,
+    watch: Callable[[], engine.Watch] | None = None,
+) -> dict[str, Any]:
+    """Compare the rows on each data set in a folder of its own, and write the table after each of them."""
+    from .table_report import write_all
+
+    specs = {dataset: make_specs(plan, dataset, settings or {}) for dataset in plan.datasets}
+    if len(plan.datasets) > 1:
+        check_data(plan.datasets, data_root)
+    found: dict[str, dict[str, Any]] = {}
+    table: dict[str, Any] = {}
+    for dataset, asked in specs.items():
+        if asked:
+            try:
+                outcome = engine.compare(
+                    asked,
+                    out / dataset,
+                    jobs=jobs,
+                    threads=threads,
+                    data_root=data_root,
+                    force=force,
+                    watch=watch() if watch else None,
+                )
+            except NothingFinishedError as problem:
+                found[dataset] = {"results": [], "tests": {}, "failed": [], "reason": str(problem)}
+            else:
+                report.write_all(outcome, out / dataset)
+                found[dataset] = outcome.result
+        table = assemble(plan, found, settings)
+        write_all(table, out)
+    return table
+
+
+def make_specs(plan: Plan, dataset: str, settings: Mapping[str, Any]) -> list[RunSpec]:
+    """The runs of a data set."""
+    names = [row.method for row in plan.rows if plan.empty(row, dataset) is None]
+    if not names:
+        return []
+    specs = engine.make_specs(dataset, names, range(plan.seeds), settings=settings)
+    return [replace(spec, seeds=tuple(plan.seeds_of(spec.method, dataset))) for spec in specs]
+
+
+def check_data(datasets: Sequence[str], data_root: Path | None) -> None:
+    """Load every data set once: a missing file should be told now, not after hours of the one before it."""
+    from .. import data
+
+    for dataset in datasets:
+        data.load(dataset, data_root=data_root)
+
+
+def assemble(
+    plan: Plan, found: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The content of ``table2.json``: a cell per row and data set, and the comparisons behind them."""
+    rows = [
+        {
+            "name": row.name,
+            "method": row.method,
+            "cells": {dataset: cell(plan, row, dataset, found.get(dataset)) for dataset in plan.datasets},
+        }
+        for row in plan.rows
+    ]
+    return {
+        "kind": "table",
+        "table": plan.table.name,
+        "title": plan.table.title,
+        "unit": "per cent; differences in points, ours minus the paper's",
+        "changed_settings": dict(settings or {}),
+        "not_in_the_paper": [dataset for dataset in plan.datasets if dataset not in plan.table.datasets],
+        "rows": rows,
+        "comparisons": {dataset: dict(result) for dataset, result in found.items()},
+    }
+
+
+def cell(plan: Plan, row: Row, dataset: str, compared: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Our number, the paper's and the difference; or the reason why there is none of ours."""
+    content: dict[str, Any] = {}
+    printed = row.cells.get(dataset)
+    if printed is not None:
+        content["paper"] = {
+            "test": list(printed.test),
+            "val": list(printed.val),
+            "source": printed.source,
+            "comparable": printed.comparable,
+            "note": printed.note,
+        }
+    reason = plan.empty(row, dataset) or ("not run yet" if compared is None else None)
+    if reason is not None or compared is None:
+        return {**content, "empty": reason}
+    result = next((r for r in compared["results"] if r["method"] == row.method), None)
+    if result is None or result["test_accuracy"]["mean"] is None:
+        why = next((f["reason"] for f in compared["failed"] if f["method"] == row.method), compared.get("reason"))
+        return {**content, "empty": why or "the data set has no test nodes"}
+    content["test"], content["val"] = (
+        [round(100 * a["mean"], 3), round(100 * a["std"], 3)] if a["mean"] is not None else []
+        for a in (result["test_accuracy"], result["val_accuracy"])
+    )
+    content["seeds"] = len(result["protocol"]["seeds"])
+    if printed is not None:
+        content["difference"] = round(content["test"][0] - printed.test[0], 3)
+        content["near"] = abs(content["difference"]) <= NEAR
+    return content

@@ -1,0 +1,46 @@
+"""Methods of your own: ``module:Class`` stands wherever a method's name does.
+
+The class is a :class:`gdamn.base.NodeClassifier`; its module is found in the current folder or where Python looks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from .errors import ConfigError
+
+
+def is_own(name: str) -> bool:
+    """Whether a name means a class outside the package."""
+    return ":" in name
+
+
+def register(name: str) -> None:
+    """Make an own method known by its name; the package's methods and known names pass."""
+    if not is_own(name):
+        return
+    from .methods import METHODS, Method
+
+    if name in METHODS:
+        return
+    module, _, attribute = name.partition(":")
+    estimator = _class(name, module, attribute)
+    lines = (estimator.__doc__ or "").strip().splitlines()
+    METHODS[name] = Method(name, lines[0] if lines else "a method of your own", "your own", (module, attribute))
+
+
+def _class(name: str, module: str, attribute: str) -> type:
+    """The class that a name means, or a sentence that says why there is none."""
+    from .base import NodeClassifier
+
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as cause:
+        raise ConfigError(f"Can't take the method '{name}' (module:Class): {cause}.") from cause
+    if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
+        raise ConfigError(f"'{name}' isn't a method: the class must be a subclass of gdamn.base.NodeClassifier.")
+    return found

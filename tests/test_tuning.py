@@ -10,6 +10,7 @@ import pytest
 from gdamn import tuning
 from gdamn.data import load
 from gdamn.errors import ConfigError, DataError
+from gdamn.methods import METHODS
 from gdamn.replicate import read_result, replicate
 from gdamn.runs import run
 from gdamn.spec import RunSpec
@@ -47,10 +48,8 @@ def test_a_search_reads_no_test_label(tmp_path, monkeypatch):
     assert search(tmp_path, 1)["trials"] == 1
 
 
-@pytest.mark.parametrize("method", ["gdamn", "gdamn-no-hard", "gmnn", "gcn", "mlp"])
+@pytest.mark.parametrize("method", METHODS)
 def test_spaces_name_settings_that_exist_and_are_not_fixed(method):
-    from gdamn.methods import METHODS
-
     space = tuning.space_of(method)
     chosen = METHODS[method]
     assert space
@@ -58,6 +57,25 @@ def test_spaces_name_settings_that_exist_and_are_not_fixed(method):
     for name, values in space.items():
         for value in values:
             chosen.estimator()(**{name: value})
+
+
+@pytest.mark.parametrize("method", tuning.OWN_SPACES)
+def test_no_own_space_is_lost(method):
+    """Each name in it is a setting of the method, and the search tries it."""
+    space = tuning.space_of(method)
+    assert {name: space[name] for name in tuning.OWN_SPACES[method]} == tuning.OWN_SPACES[method]
+
+
+def test_a_search_leaves_out_what_does_nothing():
+    whole, soft_alone, neither = (set(tuning.space_of(m)) for m in ("gdamn", "gdamn-no-hard", "gmnn"))
+    assert whole - soft_alone == {"kl_weight", "kl_per", "symmetric_q"}
+    assert not neither & {"kl_weight", "kl_per", "symmetric_q", "soft_temperature", "stable_norm"}
+    assert tuning.space_of("gmnn-gat")["heads"] == [4, 8]
+
+
+def test_the_steps_and_the_teleport_of_appnp_are_searched(tmp_path):
+    found = tuning.tune("karate", "appnp", tmp_path, trials=1, seeds=[0])
+    assert {"steps", "teleport", "dropout_edges", "hidden"} <= set(found["settings"])
 
 
 def test_one_graph_serves_all_seeds_of_a_fixed_split():

@@ -51,6 +51,61 @@ NETWORK_SPACE: Space = {
 }
 """For networks trained on the known labels alone."""
 
+ATTENTION_SPACE: Space = {"hidden": [8, 16], "heads": [4, 8], "dropout_attention": [0.0, 0.3, 0.6]}
+
+OWN_SPACES: dict[str, Space] = {
+    "logreg": {"learning_rate": [0.01, 0.05, 0.1, 0.2]},
+    "lpa": {
+        "alpha": [0.5, 0.8, 0.9, 0.95, 1.0],
+        "norm": ["row", "col", "sym"],
+        "keep_known": [False, True],
+        "epochs": [10, 50, 100],
+    },
+    "gcn": {"layers": [2, 3]},
+    "mlp": {"layers": [2, 3]},
+    "graphsage": {"layers": [2, 3]},
+    "gat": {**ATTENTION_SPACE, "out_heads": [1, 8]},
+    "sgc": {
+        "steps": [1, 2, 3, 4],
+        "learning_rate": [0.05, 0.1, 0.2],
+        "weight_decay": [0.0, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 5e-4],
+    },
+    "appnp": {"steps": [5, 10, 20], "teleport": [0.05, 0.1, 0.2, 0.3], "dropout_edges": [0.0, 0.2, 0.5]},
+    "dagnn": {"steps": [5, 10, 15, 20], "weight_decay": [0.0, 5e-4, 5e-3, 1e-2, 2e-2]},
+    "gcn-cs": {
+        "correct_alpha": [0.0, 0.5, 0.8, 0.95],
+        "correct_norm": ["row", "col", "sym"],
+        "smooth_alpha": [0.0, 0.5, 0.7, 0.8, 0.9],
+        "smooth_norm": ["row", "col", "sym"],
+    },
+    "gcn-lpa": {"layers": [2, 3, 5], "steps": [1, 2, 3, 5], "lambda_": [0.1, 1.0, 2.0, 5.0, 10.0]},
+    "grand": {
+        "steps": [2, 4, 5, 8],
+        "samples": [2, 4],
+        "drop_node": [0.3, 0.5, 0.7],
+        "lambda_": [0.5, 0.7, 1.0, 1.5],
+        "temperature": [0.1, 0.2, 0.3, 0.5],
+        "init": ["xavier", "shifted"],
+    },
+    "gmnn-gat": {"heads": [4, 8]},
+    "cs-gnn": {"layers": [2, 3], "cut": [0.0, 0.1, 0.2, 0.4, 0.713], "dropout_attention": [0.0, 0.3, 0.6]},
+    "alagcn": {"layers": [2, 3, 5, 7, 9], "weight_decay": [0.0, 5e-6, 5e-4, 5e-2, 0.5]},
+    "alagat": {**ATTENTION_SPACE, "layers": [2, 3, 5], "weight_decay": [0.0, 5e-4, 5e-2, 0.5]},
+    "deepergcn": {
+        "layers": [3, 7, 14],
+        "learning_rate": [0.001, 0.003, 0.01],
+        "temperature": [0.01, 0.1, 1.0],
+        "dropout_input": [0.0, 0.5, 0.8],
+    },
+}
+"""What a baseline adds to the space of networks, or has in place of it: the settings that its publication names.
+
+A decay that is decoupled from the gradient acts with the learning rate, so ALaGCN's and ALaGAT's is on another scale.
+"""
+
+IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ("soft_temperature",)}
+"""Settings that do nothing without hard or without soft attention; the norm of A_stable does nothing without both."""
+
 BEHIND = 0.012
 """A trial whose first two seeds are this far behind the best mean is not finished."""
 
@@ -58,13 +113,15 @@ Report = Callable[[int, int, float], None]
 
 
 def space_of(method: str) -> Space:
-    """The search space of a method: of its own settings, those that the spaces above name."""
+    """The search space of a method: of its own settings, those that the spaces name."""
     from .methods import method as find
 
     chosen = find(method)
     names = set(chosen.estimator().settings_class.names())
-    space = GDAMN_SPACE if "em_iterations" in names else NETWORK_SPACE
-    return {name: values for name, values in space.items() if name in names and name not in chosen.fixed}
+    space = {**(GDAMN_SPACE if "em_iterations" in names else NETWORK_SPACE), **OWN_SPACES.get(method, {})}
+    off = {part for part in IDLE_WITHOUT if chosen.fixed.get(part) is False}
+    idle = {name for part in off for name in IDLE_WITHOUT[part]} | ({"stable_norm"} if len(off) == 2 else set())
+    return {name: v for name, v in space.items() if name in names and name not in chosen.fixed and name not in idle}
 
 
 def read_space(path: Path) -> Space:

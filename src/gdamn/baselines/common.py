@@ -41,7 +41,9 @@ class SupervisedSettings(BaseSettings):
     )
     dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
-    normalize: str = setting("auto", "Features: row, standard, none, or auto.", ("auto", "row", "standard", "none"))
+    normalize: str = setting(
+        "auto", "Features: row, binary, standard, none, or auto.", ("auto", "row", "binary", "standard", "none")
+    )
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ class NetworkClassifier(NodeClassifier):
         target = pretrain_target(problem.labels, problem.train)
         return lambda step: q_loss(forward(step), target, 0.0)
 
+    def groups(self, network: nn.Module) -> list[dict[str, Any]]:
+        """Adam's parameter groups; unless a method says otherwise, weight matrices decay and nothing else does."""
+        return decayed(network, self.settings.weight_decay, self.settings.decay)
+
+    def stepped(self, network: nn.Module) -> None:
+        """What a method does to its weights after each step of Adam; most do nothing."""
+
     def finish(self, problem: Problem, watch: Watch) -> None:
         """What a method does with the chosen epoch (``watch.best_state``); most do nothing."""
 
@@ -96,39 +105,32 @@ class NetworkClassifier(NodeClassifier):
             root = Key(s.seed).fold(self.method)
             network, forward = self.build(problem, make_generator(root.fold("start")))
             network.to(problem.device)
-            train(problem, network, forward, self.objective(problem, network, forward), s, watch, root.fold("train"))
+            self.train(problem, network, forward, watch, root.fold("train"))
             self.finish(problem, watch)
         assert watch.best is not None
         assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
         self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
 
+    def train(self, problem: Problem, network: nn.Module, forward: Forward, watch: Watch, key: Key) -> None:
+        """Minimise the objective; every epoch is evaluated and may be chosen."""
+        s, objective = self.settings, self.objective(problem, network, forward)
 
-def train(
-    problem: Problem,
-    network: nn.Module,
-    forward: Forward,
-    objective: Loss,
-    s: SupervisedSettings,
-    watch: Watch,
-    key: Key,
-) -> None:
-    """Minimise the objective; every epoch is evaluated and may be chosen."""
+        def loss(step: Key) -> dict[str, Tensor]:
+            network.train()
+            return objective(step)
 
-    def loss(step: Key) -> dict[str, Tensor]:
-        network.train()
-        return objective(step)
+        def after(epoch: int, values: Record, started: float) -> None:
+            self.stepped(network)
+            network.eval()
+            with torch.no_grad():
+                logits = forward(None)
 
-    def after(epoch: int, values: Record, started: float) -> None:
-        network.eval()
-        with torch.no_grad():
-            logits = forward(None)
+            def state() -> State:
+                weights = {f"network.{name}": value for name, value in copy_state(network).items()}
+                return {"probabilities": F.softmax(logits, dim=1), **weights}
 
-        def state() -> State:
-            weights = {f"network.{name}": value for name, value in copy_state(network).items()}
-            return {"probabilities": F.softmax(logits, dim=1), **weights}
+            record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
+            watch.record(record, s.epochs, started, state)
 
-        record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
-        watch.record(record, s.epochs, started, state)
-
-    run_epochs(decayed(network, s.weight_decay, s.decay), s.learning_rate, s.epochs, loss, after, key)
+        run_epochs(self.groups(network), s.learning_rate, s.epochs, loss, after, key)

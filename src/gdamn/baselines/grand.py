@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from ..kernels import Key, dropout, softmax_losses
 from ..objectives import pretrain_target
 from ..problem import Problem
 from ..propagators import MLP
+from ..propagators.common import child
 from .common import Forward, Loss, LossSelected, NetworkClassifier
 
 
@@ -24,8 +25,16 @@ class GRANDSettings(LossSelected):
     """Those of the publication for Cora, for a fixed number of epochs in place of its patience."""
 
     hidden: int = setting(32, "Hidden units.", low=1)
-    epochs: int = setting(400, "Epochs.", low=1)
-    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    epochs: int = setting(1000, "Epochs.", low=1)
+    decay: str = setting("all", "What decays: all parameters, or only the matrix of the first layer.", ("all", "first"))
+    init: str = setting(
+        "xavier",
+        "Start of the weights; shifted: normal with mean -1/√out and spread 1/√out, as in the publication's code.",
+        ("xavier", "kaiming", "shifted"),
+    )
+    batch_norm: bool = setting(
+        False, "Batch normalisation of the propagated features, which makes them dense, and of hidden layers."
+    )
     steps: int = setting(8, "K, steps of propagation.", low=0)
     samples: int = setting(4, "M, augmentations in each epoch.", low=1)
     drop_node: float = setting(0.5, "δ, probability that a node's features are left out.", low=0, high=0.99)
@@ -36,26 +45,64 @@ class GRANDSettings(LossSelected):
 class GRAND(nn.Module):
     """Z = MLP(X̄) with X̄ = 1/(K+1) Σ_{k≤K} S^k (m ⊙ X); m [N] leaves out whole nodes, and is 1 - δ in evaluation.
 
-    The first layer is linear and m acts on whole rows, so X̄ W = 1/(K+1) Σ_k S^k (m ⊙ (X W)): S works on the hidden
-    units in place of the features. That is exact but for the dropout of the MLP's input: the publication drops
-    entries of X̄, here entries of X are dropped.
+    Without batch normalisation S works on the hidden units in place of the features: the first layer is linear and
+    m acts on whole rows, so X̄ W = 1/(K+1) Σ_k S^k (m ⊙ (X W)). That is exact but for the dropout of the MLP's
+    input: the publication drops entries of X̄, here entries of X are dropped. With it X̄ itself is made, [N, F] dense,
+    and the MLP is Z = dr(BN(ReLU(dr(BN(X̄)) W₁ + b₁))) W₂ + b₂.
     """
 
-    def __init__(self, body: MLP, adjacency: Adjacency, steps: int, drop_node: float) -> None:
+    def __init__(self, body: MLP, adjacency: Adjacency, steps: int, drop_node: float, batch_norm: bool = False) -> None:
         super().__init__()
         self.body, self.adjacency, self.steps, self.drop_node = body, adjacency, steps, drop_node
+        self.input_norm = nn.BatchNorm1d(len(body.first[0])) if batch_norm else None
+        self.dense: Tensor | None = None  # X, made when it is first needed
+        self.evaluated = torch.empty(0)  # X̄ of evaluation, always the same
+
+    def initialise(self, how: str, generator: torch.Generator) -> None:
+        """Start all weights; the biases, too, where the start is shifted, else they stay 0."""
+        if how != "shifted":
+            self.body.initialise(how, generator)
+            return
+        weights = [*self.body.first, *self.body.later]
+        for weight, bias in zip(weights, self.body.bias, strict=True):
+            for parameter in (weight, bias):
+                spread = parameter.shape[-1] ** -0.5
+                parameter.data.copy_((torch.randn(parameter.shape, generator=generator) - 1) * spread)
 
     def forward(self, x: Block, key: Key | None, samples: int = 1) -> list[Tensor]:
         """Logits [N, C] of each augmentation; without a key one, without noise."""
         keys = [None] if key is None else [key.fold(i) for i in range(samples)]
+        if self.input_norm is not None:
+            return [self.from_features(x, k) for k in keys]
         weight = self.body.first[0]
-        parts = [self.masked(x.linear(weight, k.fold("input") if k else None), k) for k in keys]
-        total = power = torch.cat(parts, 1)  # side by side: one product propagates all augmentations
-        for _ in range(self.steps):
-            power = self.adjacency.propagate(power, None)
-            total = total + power
-        products = (total / (self.steps + 1)).chunk(len(keys), 1)
+        parts = [self.masked(x.linear(weight, child(k, "input")), k) for k in keys]
+        products = self.propagated(torch.cat(parts, 1)).chunk(len(keys), 1)  # one product propagates all augmentations
         return [self.body.after_first(product, k) for product, k in zip(products, keys, strict=True)]
+
+    def from_features(self, x: Block, key: Key | None) -> Tensor:
+        """Logits [N, C] by way of the propagated features."""
+        assert self.input_norm is not None
+        h: Tensor = dropout(self.input_norm(self.features(x, key)), x.rate, child(key, "input"))
+        h = h @ self.body.first[0] + self.body.bias[0]
+        layers = zip(self.body.norms, self.body.later, self.body.bias[1:], strict=True)
+        for layer, (norm, weight, bias) in enumerate(layers):
+            h = dropout(norm(torch.relu(h)), self.body.rate, child(key, layer)) @ weight + bias
+        return h
+
+    @torch.no_grad()
+    def features(self, x: Block, key: Key | None) -> Tensor:
+        """X̄ [N, F]."""
+        if self.dense is None:
+            self.dense = whole(x)
+            self.evaluated = self.propagated(self.masked(self.dense, None))
+        return self.evaluated if key is None else self.propagated(self.masked(self.dense, key))
+
+    def propagated(self, h: Tensor) -> Tensor:
+        """1/(K+1) Σ_{k≤K} S^k h, as h + S (h + S (h + …))."""
+        total = h = h / (self.steps + 1)
+        for _ in range(self.steps):
+            total = self.adjacency.propagate(total, None).add_(h)
+        return total
 
     def masked(self, product: Tensor, key: Key | None) -> Tensor:
         """Rows left out with probability δ and not scaled up: [N, H]; their mean (1 - δ) without a key."""
@@ -64,6 +111,17 @@ class GRAND(nn.Module):
             return product * kept
         rows = torch.ones(len(product), 1, device=product.device)
         return product * (dropout(rows, self.drop_node, key.fold("nodes")) * kept)
+
+
+def whole(x: Block) -> Tensor:
+    """The features as a dense array [N, F], without dropout."""
+    if x.dense is not None:
+        return x.dense
+    assert x.pattern is not None
+    assert x.values is not None
+    found = torch.zeros(x.pattern.shape, device=x.values.device)
+    found[x.pattern.tensor("rows", found.device), x.pattern.tensor("indices", found.device)] = x.values
+    return found
 
 
 class GRANDClassifier(NetworkClassifier):
@@ -77,9 +135,16 @@ class GRANDClassifier(NetworkClassifier):
         """The perceptron behind random propagation."""
         s = self.settings
         body = MLP(problem.x.width, s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        body.initialise(s.init, generator)
-        network = GRAND(body, gcn_adjacency(problem.structure, problem.device), s.steps, s.drop_node)
+        network = GRAND(body, gcn_adjacency(problem.structure, problem.device), s.steps, s.drop_node, s.batch_norm)
+        network.initialise(s.init, generator)
         return network, lambda key: network(problem.x, key)[0]
+
+    def groups(self, network: nn.Module) -> list[dict[str, Any]]:
+        """Biases and the parameters of batch normalisation decay, too, unless only the first matrix does."""
+        s = self.settings
+        if s.decay == "first":
+            return super().groups(network)
+        return [{"params": list(network.parameters()), "weight_decay": s.weight_decay}]
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Cross-entropy of every augmentation, and how far they are from what they say together."""

@@ -15,7 +15,7 @@ from gdamn.config import BETAS
 from gdamn.data import load
 from gdamn.errors import GdamnError, GraphError
 
-QUICK = {"epochs": 3, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1}
+QUICK = {"epochs": 3, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1, "candidates": "em"}
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +287,72 @@ def test_no_array_of_n_by_n_is_made():
     entries = len(graph.structure.weights)
     assert n <= largest.elements <= max(entries, n * 16) * 2
     assert peak < n * n * 4 / 50
+
+
+PROPAGATORS = ["gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random"]
+
+
+@pytest.mark.parametrize("name", PROPAGATORS)
+def test_every_propagator_can_be_q_and_p(graph, name):
+    model = fit(graph, propagator=name, p_propagator=name, steps=2, heads=2, em_iterations=1)
+    assert model.probabilities_.shape == (120, 3)
+    assert len(np.unique(model.edge_weights_["hard"])) > 1
+    assert any(key.startswith("p.decoder") for key in model.tensors_)
+
+
+def test_consistency_between_passes(graph):
+    model = fit(graph, draws=3, consistency=2.0, beta=0.3, beta_e_step=0.1, consistency_warmup=2)
+    for record in model.history_:
+        if record["phase"].startswith("M"):
+            assert "consistency" not in record
+            continue
+        pre = record["phase"] == "pre-train"
+        weight = 2.0 * (min(1, (record["epoch"] + 1) / 2) if pre else 1)
+        beta = 0.3 if pre else 0.1
+        whole = record["likelihood"] + beta * record["entropy"] + weight * record["consistency"]
+        assert record["loss"] == pytest.approx(whole, rel=1e-4)
+
+
+def test_average_of_the_weights(graph):
+    """What is saved and predicts is the moving average, which the last weights alone don't give."""
+    plain, mean = fit(graph, em_iterations=0), fit(graph, em_iterations=0, average=0.9)
+    losses = [[r["loss"] for r in model.history_] for model in (plain, mean)]
+    assert losses[0] == losses[1]  # training is the same
+    assert not np.array_equal(plain.probabilities_, mean.probabilities_)
+
+
+def test_hard_attention_alone_can_weigh_the_graph(graph):
+    model = fit(graph, reweight="hard")
+    np.testing.assert_array_equal(model.edge_weights_["stable"], model.edge_weights_["hard"])
+
+
+def test_pre_training_epochs_can_be_candidates(graph):
+    model = fit(graph, candidates="all", pretrain_epochs=30, epochs=1)
+    scored = [r for r in model.history_ if not r["phase"].startswith("M")]
+    best = max(scored, key=lambda r: (r["val_accuracy"], -r["val_loss"]))
+    assert model.best_epoch_ == best
+    assert best["phase"] == "pre-train"
+    assert model.refine().edge_weight.shape == (len(graph.rows),)  # the refined graph is there all the same
+    assert model.predict_proba("p").shape == (120, 3)
+
+
+def test_start_without_the_edges(graph):
+    """Pre-training on features alone is that on the graph without edges."""
+    lone = Graph.build(
+        np.zeros((2, 0), int), graph.features, graph.labels, train_mask=graph.train_mask, val_mask=graph.val_mask
+    )
+    a = fit(graph, start="features", em_iterations=0)
+    b = fit(lone, start="features", em_iterations=0)
+    np.testing.assert_allclose(a.probabilities_, b.probabilities_, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 8.0])
+def test_auto_start_is_the_one_that_validates_better(graph, noise):
+    from gdamn.data.noise import plant
+
+    given = plant(graph, noise, seed=0) if noise else graph
+    models = {s: fit(given, start=s, pretrain_epochs=20) for s in ("graph", "features", "auto")}
+    reached = {s: max(r["val_accuracy"] for r in m.history_[:20]) for s, m in models.items()}
+    better = "features" if reached["features"] > reached["graph"] else "graph"
+    assert phases(models["auto"])[0] == ("pre-train", 40)
+    assert models["auto"].history_[40:] == models[better].history_[20:]

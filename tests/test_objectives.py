@@ -12,6 +12,7 @@ from torch.nn import functional
 from gdamn import Graph
 from gdamn.kernels import use_kernels
 from gdamn.objectives import (
+    consistency,
     e_step_target,
     m_step_target,
     p_loss,
@@ -138,3 +139,23 @@ def test_losses_without_a_training_or_a_remaining_node():
     posterior = torch.softmax(random(NODES, 3), 1)
     assert torch.isfinite(e_step_target(posterior, every, posterior, none, 0.8, "means")).all()
     assert torch.isfinite(pretrain_target(known() * 0, none)).all()
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.5, 1.0])
+def test_consistency_by_hand(confidence):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((3, 12, 4)) * 2
+    p = np.exp(z) / np.exp(z).sum(2, keepdims=True)
+    mean = p.mean(0)
+    sharp = mean ** (1 / 0.4)
+    sharp /= sharp.sum(1, keepdims=True)
+    counts = mean.max(1) >= confidence
+    wanted = (((p - sharp) ** 2).sum(2) * counts).mean()
+    found = consistency([torch.as_tensor(part) for part in z], 0.4, confidence)
+    assert found.item() == pytest.approx(wanted, rel=1e-6)
+    assert 0 < counts.sum() < 12 or confidence != 0.5
+
+
+def test_consistency_of_equal_and_certain_passes_is_nothing():
+    z = torch.eye(4).repeat(3, 1) * 60
+    assert consistency([z, z], 0.5, 0.0).item() == pytest.approx(0, abs=1e-12)

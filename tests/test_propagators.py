@@ -17,10 +17,23 @@ from gdamn.baselines.gcn_lpa import GCNLPAClassifier
 from gdamn.baselines.grand import GRAND
 from gdamn.baselines.lpa import LPAClassifier
 from gdamn.baselines.sgc import SGC
+from gdamn.config import Settings
 from gdamn.inputs import feature_block, label_block
 from gdamn.inputs import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
-from gdamn.propagators import APPNP, DAGNN, GAT, GCN, GCNII, MLP, SAGE, initialise_gcn
+from gdamn.propagators import (
+    APPNP,
+    DAGNN,
+    GAT,
+    GCN,
+    GCNII,
+    MAKERS,
+    MLP,
+    SAGE,
+    RandomPropagation,
+    draws,
+    make_propagator,
+)
 
 CPU = torch.device("cpu")
 N, WIDTH, C = 30, 9, 4
@@ -49,7 +62,7 @@ def graph(request) -> Graph:
 
 def network(layers: int, widths=(WIDTH,), batch_norm: bool = False, rate: float = 0.0) -> GCN:
     net = GCN(widths, 6, C, layers, rate, batch_norm)
-    initialise_gcn(net, "xavier", torch.Generator().manual_seed(1))
+    net.initialise("xavier", torch.Generator().manual_seed(1))
     with torch.no_grad():
         for bias in net.bias:
             bias.copy_(torch.randn(bias.shape, generator=torch.Generator().manual_seed(2)))
@@ -164,7 +177,7 @@ def test_normalisation_of_weights(graph, how):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("how", ["auto", "row", "standard", "none"])
+@pytest.mark.parametrize("how", ["auto", "row", "binary", "standard", "none"])
 def test_normalisation_of_features(sparse, how):
     rng = np.random.default_rng(0)
     x = (rng.random((20, 6)) * (rng.random((20, 6)) < 0.6)).astype(np.float32)
@@ -176,6 +189,9 @@ def test_normalisation_of_features(sparse, how):
     if how in ("auto", "row"):
         total = x.sum(1, keepdims=True)
         wanted = x / np.where(total > 0, total, 1)
+    elif how == "binary":
+        count = (x != 0).sum(1, keepdims=True)
+        wanted = (x != 0) / np.where(count > 0, count, 1)
     elif how == "standard":
         spread = x.std(0)
         wanted = (x if sparse else x - x.mean(0)) / np.where(spread > 0, spread, 1)
@@ -195,7 +211,7 @@ def test_auto_leaves_features_with_negative_values_alone():
 )
 def test_start_of_the_weights(how, bound):
     net = GCN([C, WIDTH], 6, C, 2, 0.0)
-    initialise_gcn(net, how, torch.Generator().manual_seed(0))
+    net.initialise(how, torch.Generator().manual_seed(0))
     weights = torch.cat([w.detach().reshape(-1) for w in net.first])
     assert 0.8 * bound < weights.abs().max() <= bound
     assert all((b == 0).all() for b in net.bias)
@@ -483,3 +499,64 @@ def test_gcn_lpa_learns_the_weights_of_edges(labelled):
     thetas = [torch.as_tensor(f.tensors_["network.theta"])[:, 0] for f in fits]
     assert not torch.equal(*thetas)
     assert fits[1].history_[-1]["lpa"] < fits[1].history_[0]["lpa"]
+
+
+def random_network(steps: int, drop_node: float) -> RandomPropagation:
+    net = RandomPropagation([C, WIDTH], 6, C, 2, 0.0, steps, drop_node)
+    net.initialise("xavier", torch.Generator().manual_seed(0))
+    return net
+
+
+@both
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_random_propagation_by_hand(path, graph, steps):
+    """The mean of the powers of Â on the features themselves, in front of the perceptron."""
+    net, adjacency = random_network(steps, 0.3), gcn_adjacency(graph.structure, CPU)
+    labels = torch.softmax(torch.randn(N, C, generator=torch.Generator().manual_seed(0)), 1)
+    p = graph.structure.pattern
+    a = sp.csr_array((adjacency.values.numpy(), p.indices, p.indptr), shape=p.shape).toarray()
+    x = np.concatenate([labels.numpy(), np.asarray(graph.features)], 1)
+    smooth = sum(np.linalg.matrix_power(a, k) @ x for k in range(steps + 1)) / (steps + 1) * (1 - 0.3)
+    first = torch.cat(list(net.body.first))
+    wanted = torch.relu(torch.as_tensor(smooth, dtype=torch.float32) @ first) @ net.body.later[0]
+    with use_kernels(path):
+        found = net(adjacency, [label_block(labels, 0.0), feature_block(graph.features, "none", 0.0, CPU)], None)
+    torch.testing.assert_close(found, wanted, **CLOSE)
+
+
+def test_random_propagation_is_right_in_the_mean(graph):
+    """The node mask acts before a linear map, so the mean of the first product over many keys is that without one."""
+    net, x = random_network(2, 0.4), torch.randn(N, 6, generator=torch.Generator().manual_seed(0))
+    masked = torch.stack([net.masked(x, Key(0).fold(i)) for i in range(2000)])
+    rows = masked.abs().sum(2)
+    assert ((rows == 0) | (rows > 0)).all()
+    assert 0.35 < (rows == 0).float().mean() < 0.45
+    torch.testing.assert_close(masked.mean(0), net.masked(x, None), rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_draws_are_separate_passes(graph, name):
+    """Several passes at once give what each gives alone, and they differ from each other."""
+    settings = Settings(hidden=6, heads=2, steps=2, dropout_hidden=0.5)
+    net = make_propagator(name, [WIDTH], C, settings, torch.Generator().manual_seed(0))
+    adjacency, blocks = gcn_adjacency(graph.structure, CPU), [feature_block(graph.features, "none", 0.2, CPU)]
+    found = draws(net, adjacency, blocks, Key(5), 3)
+    for i, logits in enumerate(found):
+        torch.testing.assert_close(logits, net(adjacency, blocks, Key(5).fold(i)), **CLOSE)
+    assert not torch.equal(found[0], found[1])
+    assert torch.equal(draws(net, adjacency, blocks, Key(5), 1)[0], net(adjacency, blocks, Key(5)))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_propagator_carries_labels_and_features(graph, name):
+    """As p: two blocks, weights that are learned, and a gradient for every parameter and every edge."""
+    net = make_propagator(name, [C, WIDTH], C, Settings(hidden=6, heads=2, steps=2), torch.Generator().manual_seed(0))
+    values = gcn_adjacency(graph.structure, CPU).values.clone().requires_grad_()
+    labels = torch.softmax(torch.randn(N, C, generator=torch.Generator().manual_seed(0)), 1)
+    blocks = [label_block(labels, 0.0), feature_block(graph.features, "none", 0.0, CPU)]
+    out = net(Adjacency(graph.structure, values), blocks, Key(0))
+    out.square().sum().backward()
+    assert out.shape == (N, C)
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+    assert values.grad is not None
+    assert (values.grad != 0).any()

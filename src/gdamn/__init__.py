@@ -17,19 +17,20 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "GDAMN": ".gdamn",
+    "GDAMNPlus": ".gdamn",
     "Graph": ".graph",
     "Settings": ".config",
     "load": ".data",
     "GdamnError": ".errors",
 }
 
-__all__ = ["GDAMN", "GdamnError", "Graph", "Settings", "__version__", "load"]
+__all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "Settings", "__version__", "load"]
 
 if TYPE_CHECKING:
     from .config import Settings
     from .data import load
     from .errors import GdamnError
-    from .gdamn import GDAMN
+    from .gdamn import GDAMN, GDAMNPlus
     from .graph import Graph
 
 

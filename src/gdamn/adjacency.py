@@ -47,3 +47,8 @@ def neighbours(structure: Structure, how: str, device: torch.device) -> Adjacenc
     """A without loops (their entries weigh 0), normalised: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym)."""
     weights = structure.tensor("weights", device) * structure.tensor("free", device)
     return Adjacency(structure, normalized(structure, weights, how))
+
+
+def loops_only(structure: Structure, device: torch.device) -> Adjacency:
+    """I on the entries of A + I: every node alone."""
+    return Adjacency(structure, 1 - structure.tensor("free", device).float())

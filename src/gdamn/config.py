@@ -84,22 +84,43 @@ def _range_text(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if low is not None else f"at most {high:g}"
 
 
+PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
+"""The networks that q and p can be (propagators/)."""
+
+
 @dataclass(frozen=True)
 class Settings(BaseSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md."""
 
+    propagator: str = setting("gcn", "The network of q; the paper's is gcn.", PROPAGATORS)
+    p_propagator: str = setting("gcn", "The network of p; the paper's is gcn.", PROPAGATORS)
     hidden: int = setting(16, "Hidden units of p and q.", low=1)
     layers: int = setting(2, "Layers of p and q.", low=1, high=64)
     projection: int = setting(64, "m, the size of the projection that the soft attention compares.", low=1)
     batch_norm: bool = setting(False, "Batch normalisation between the layers (the paper's 3-layer networks).")
+    heads: int = setting(8, "Attention heads of the propagator gat.", low=1)
+    steps: int = setting(8, "Propagation steps of appnp, dagnn and random; convolutions of gcnii.", low=0)
+    teleport: float = setting(0.1, "Share of the start in every step of appnp and gcnii.", low=0, high=1)
+    drop_node: float = setting(
+        0.5, "Probability that the propagator random leaves out a node's features.", low=0, high=0.99
+    )
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
     normalize: str = setting(
         "auto",
-        "Features: each row divided by its sum (row), columns standardised (standard), as they are (none); "
-        "auto: row where none is negative, else none.",
-        ("auto", "row", "standard", "none"),
+        "Features: each row divided by its sum (row), the same of what isn't 0 (binary), columns standardised "
+        "(standard), as they are (none); auto: row where none is negative, else none.",
+        ("auto", "row", "binary", "standard", "none"),
     )
 
+    start: str = setting(
+        "graph",
+        "Pre-train q on the graph (the paper), without its edges (features), or both and go on with the one of the "
+        "higher validation accuracy (auto).",
+        ("graph", "features", "auto"),
+    )
+    candidates: str = setting(
+        "em", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")
+    )
     pretrain_epochs: int = setting(200, "Epochs of q before EM.", low=0)
     epochs: int = setting(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
     em_iterations: int = setting(2, "EM iterations, at most.", low=0)
@@ -110,6 +131,12 @@ class Settings(BaseSettings):
     weight_decay: float = setting(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
     weight_decay_later: float = setting(1e-4, "The same after the first EM iteration.", low=0)
     decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    average: float = setting(
+        0.0,
+        "q predicts with a moving average of its weights that keeps this share per epoch; 0: the weights.",
+        low=0,
+        high=0.9999,
+    )
     restart_q: bool = setting(False, "Start q afresh in each E-step instead of going on with its weights.")
 
     dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
@@ -126,6 +153,14 @@ class Settings(BaseSettings):
         low=0,
     )
     beta_pretrain: float = setting(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
+    beta_e_step: float = setting(0.0, "β in the E-step; the paper has none.", low=0)
+    draws: int = setting(1, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
+    consistency: float = setting(1.0, "Weight of the consistency between q's passes, where draws > 1.", low=0)
+    consistency_temperature: float = setting(0.5, "Sharpening of the passes' mean.", low=1e-3)
+    consistency_confidence: float = setting(
+        0.0, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
+    )
+    consistency_warmup: int = setting(0, "Epochs of pre-training over which the consistency's weight rises.", low=0)
     lambda_: float = setting(0.8, "λ, weight of the unlabelled nodes in the E-step.", low=0)
     e_step: str = setting(
         "means", "E-step: mean over L plus λ times mean over U, or their sums over N.", ("means", "sums")
@@ -149,7 +184,43 @@ class Settings(BaseSettings):
     reweight_samples: int = setting(
         0, "Structures averaged to re-weight q's graph in place of A_stable; 0 uses A_stable.", low=0
     )
-    stable_norm: str = setting("row", "Normalisation of A_stable.", ("none", "row", "sym"))
+    reweight: str = setting(
+        "stable", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
+    )
+    stable_norm: str = setting("row", "Normalisation of that graph.", ("none", "row", "sym"))
+
+
+@dataclass(frozen=True)
+class PlusSettings(Settings):
+    """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
+
+    propagator: str = setting("random", "The network of q.", PROPAGATORS)
+    hidden: int = setting(32, "Hidden units of p and q.", low=1)
+    learning_rate: float = setting(0.01, "Adam's learning rate.", low=0)
+    draws: int = setting(2, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
+    consistency_confidence: float = setting(
+        0.5, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
+    )
+    consistency_warmup: int = setting(50, "Epochs of pre-training over which the consistency's weight rises.", low=0)
+    beta: float | str = setting(
+        0.0,
+        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
+        ("auto",),
+        low=0,
+    )
+    lambda_: float = setting(0.3, "λ, weight of the unlabelled nodes in the E-step.", low=0)
+    dropout_attention: float = setting(0.0, "Dropout of aggregation weights in training.", low=0, high=0.99)
+    kl_per: str = setting("node", "The KL as a mean over edges, or as a sum divided by N.", ("edge", "node"))
+    symmetric_q: bool = setting(True, "Use (Q + Qᵀ)/2 in place of Q.")
+    pseudo_labels: str = setting(
+        "soft", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample")
+    )
+    annotate_epochs: int = setting(50, "q's distribution is its mean over this many last epochs of a phase.", low=1)
+    soft: bool = setting(False, "Soft attention on features in p.")
+    reweight: str = setting(
+        "hard", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
+    )
+    stable_norm: str = setting("sym", "Normalisation of that graph.", ("none", "row", "sym"))
 
 
 BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)

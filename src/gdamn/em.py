@@ -7,20 +7,31 @@ weighs (attention.py). The objectives are in objectives.py.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .adjacency import Adjacency, gcn_adjacency
+from .adjacency import Adjacency, gcn_adjacency, loops_only
 from .config import Settings
+from .inputs import Block
 from .kernels import Key
 from .label_network import LabelNetwork
-from .objectives import e_step_target, m_step_target, p_loss, pretrain_target, q_loss, structure_kl, structure_prior
+from .objectives import (
+    consistency,
+    e_step_target,
+    m_step_target,
+    p_loss,
+    pretrain_target,
+    q_loss,
+    structure_kl,
+    structure_prior,
+)
 from .problem import Problem
-from .propagators import GCN, initialise_gcn
+from .propagators import draws, make_propagator
 from .training import Record, Watch, copy_state, decayed, evaluate, make_generator, run_epochs
 
 
@@ -38,11 +49,10 @@ class EM:
         self.q = self.new_q(self.root.fold("start q"))
         self.p = LabelNetwork(problem, settings, make_generator(self.root.fold("start p"))).to(problem.device)
 
-    def new_q(self, key: Key) -> GCN:
+    def new_q(self, key: Key) -> nn.Module:
         """A fresh feature propagator q_θ."""
         s, problem = self.s, self.problem
-        q = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        initialise_gcn(q, s.init, make_generator(key))
+        q = make_propagator(s.propagator, [problem.x.width], problem.num_classes, s, make_generator(key))
         return q.to(problem.device)
 
     def run(self) -> None:
@@ -63,15 +73,37 @@ class EM:
             changed = (opinion.argmax(1) != before).float().mean().item()
             if s.tolerance > 0 and changed <= s.tolerance:
                 break
+        if s.em_iterations:
+            self.keep_structure(labels, posterior, weights)
 
     def pretrain(self) -> Tensor:
-        """Line 3: q learns the known labels on the plain graph, with the entropy regulariser."""
+        """Line 3: q learns the known labels, on the plain graph or without it (``start``); returns its opinion."""
+        structure, device, start = self.problem.structure, self.problem.device, self.s.start
+        graphs = {"graph": gcn_adjacency(structure, device), "features": loops_only(structure, device)}
+        if start == "auto" and len(self.problem.val) == 0:
+            start = "graph"
+        if start != "auto":
+            return self.pretrain_on(graphs[start], start)
+        found = []
+        for name, adjacency in graphs.items():
+            begin = len(self.watch.history)
+            self.q = self.new_q(self.root.fold("start q"))
+            opinion = self.pretrain_on(adjacency, name)
+            reached = max((record["val_accuracy"] for record in self.watch.history[begin:]), default=0.0)
+            found.append((reached, opinion, self.q))
+        _, opinion, self.q = max(found, key=lambda entry: entry[0])  # a tie goes to the graph
+        return opinion
+
+    def pretrain_on(self, adjacency: Adjacency, name: str) -> Tensor:
+        """Line 3 on one graph: the known labels, with the entropy regulariser."""
         s, problem = self.s, self.problem
-        adjacency = gcn_adjacency(problem.structure, problem.device)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
         target = pretrain_target(problem.labels, problem.train)
-        found = {"weights": {"used": adjacency.values}} if s.em_iterations == 0 else None
-        return self.train_q(adjacency, target, beta, s.pretrain_epochs, 0, found, self.root.fold("pre-train"))
+        choosable = s.em_iterations == 0 or s.candidates == "all"
+        found = {"weights": {"used": adjacency.values}} if choosable else None
+        return self.train_q(
+            adjacency, target, beta, s.pretrain_epochs, 0, found, self.root.fold("pre-train").fold(name)
+        )
 
     def annotate(self, opinion: Tensor, key: Key) -> Tensor:
         """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
@@ -113,7 +145,7 @@ class EM:
         adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
         target = e_step_target(problem.labels, problem.train, posterior, problem.rest, s.lambda_, s.e_step)
         found = {"labels": labels, "posterior": posterior, "weights": weights}
-        return self.train_q(adjacency, target, 0.0, s.epochs, iteration, found, key)
+        return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, found, key)
 
     def train_q(
         self,
@@ -135,38 +167,75 @@ class EM:
         Returns:
             [N, C] q's distribution, the mean over its last ``annotate_epochs`` epochs.
         """
-        q, problem = self.q, self.problem
-        logits = self.predict(adjacency)
+        q, problem, s = self.q, self.problem, self.s
+        shown = copy.deepcopy(q) if s.average else q  # what predicts
+        logits = predict(shown, adjacency, problem.x)
         opinion = F.softmax(logits, dim=1)
-        first = epochs - min(self.s.annotate_epochs, epochs)
+        first = epochs - min(s.annotate_epochs, epochs)
+        passed = 0
         state: Callable[[], dict[str, Any]] | None = None
         if found is not None:
-            state = lambda: {**found, "q": copy_state(q), "p": copy_state(self.p), "logits": logits}  # noqa: E731
+            state = lambda: {**found, "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}  # noqa: E731
 
         def loss(step: Key) -> dict[str, Tensor]:
-            return q_loss(q(adjacency, [problem.x], step), target, beta)
+            passes = draws(q, adjacency, [problem.x], step, s.draws)
+            rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
+            return passes_loss(passes, target, beta, rise * s.consistency, s)
 
         def after(epoch: int, values: Record, started: float) -> None:
-            nonlocal logits, opinion
-            logits = self.predict(adjacency)
+            nonlocal logits, opinion, passed
+            passed = epoch + 1
+            if s.average:
+                follow(shown, q, min(s.average, (epoch + 1) / (epoch + 10)))
+            logits = predict(shown, adjacency, problem.x)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             phase = f"E-step {iteration}" if iteration else "pre-train"
             record = {"phase": phase, "iteration": iteration, "epoch": epoch, **values}
             self.watch.record({**record, **evaluate(problem, logits)}, epochs, started, state)
 
-        groups = decayed(q, self.decay(iteration), self.s.decay)
-        run_epochs(groups, self.s.learning_rate, epochs, loss, after, key)
+        groups = decayed(q, self.decay(iteration), s.decay)
+        run_epochs(groups, s.learning_rate, epochs, loss, after, key)
         return opinion
 
     def decay(self, iteration: int) -> float:
         """Weight decay until the first EM iteration ends, and after it."""
         return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
 
-    @torch.no_grad()
-    def predict(self, adjacency: Adjacency) -> Tensor:
-        """q's logits [N, C] without dropout."""
-        self.q.eval()
-        logits: Tensor = self.q(adjacency, [self.problem.x], None)
-        self.q.train()
-        return logits
+    def keep_structure(self, labels: Tensor, posterior: Tensor, weights: dict[str, Tensor]) -> None:
+        """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
+        best = self.watch.best_state
+        if best is None or "posterior" in best:
+            return
+        used = best["weights"]["used"]
+        kept = {**weights, "used": used} if "hard" in weights else {"used": used}
+        best.update(labels=labels, posterior=posterior, weights=kept, p=copy_state(self.p))
+
+
+@torch.no_grad()
+def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
+    """q's logits [N, C] without dropout."""
+    q.eval()
+    logits: Tensor = q(adjacency, [x], None)
+    q.train()
+    return logits
+
+
+@torch.no_grad()
+def follow(mean: nn.Module, network: nn.Module, keep: float) -> None:
+    """Move an average of weights towards a network's, keeping this share of what it was."""
+    for average, value in zip(mean.state_dict().values(), network.state_dict().values(), strict=True):
+        if average.is_floating_point():
+            average.lerp_(value, 1 - keep)
+        else:
+            average.copy_(value)
+
+
+def passes_loss(passes: list[Tensor], target: Tensor, beta: float, weight: float, s: Settings) -> dict[str, Tensor]:
+    """q's loss, the mean over its noisy passes, and their consistency where there are several."""
+    parts = [q_loss(logits, target, beta) for logits in passes]
+    if len(parts) == 1:
+        return parts[0]
+    total = {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
+    apart = consistency(passes, s.consistency_temperature, s.consistency_confidence)
+    return {**total, "loss": total["loss"] + weight * apart, "consistency": apart}

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from .base import NodeClassifier, as_graph
-from .config import BETAS, Settings, preset
+from .config import BETAS, PlusSettings, Settings, preset
 from .em import expectation_maximisation
 from .errors import ConfigError, GraphError
 from .graph import Graph
@@ -36,7 +36,7 @@ class GDAMN(NodeClassifier):
     @classmethod
     def preset(cls, dataset: str, **settings: Any) -> Self:
         """With the settings chosen for a data set (on validation accuracy), and these on top."""
-        return cls(**{**preset(dataset), **settings})
+        return cls(**{**preset(dataset, cls.method), **settings})
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
@@ -96,6 +96,17 @@ class GDAMN(NodeClassifier):
         data.hard, data.soft = torch.as_tensor(weights["hard"]), torch.as_tensor(weights["soft"])
         data.loop_weight = torch.as_tensor(self.tensors_["loop.stable"])
         return data
+
+
+class GDAMNPlus(GDAMN):
+    """GDAMN beyond the paper: a stronger q, consistent under noise, that EM and the hard attention refine gently.
+
+    The same EM (em.py); what differs are the settings that :class:`gdamn.config.PlusSettings` starts from.
+    """
+
+    method = "gdamn-plus"
+    settings_class = PlusSettings
+    settings: PlusSettings
 
 
 def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:

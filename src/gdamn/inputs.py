@@ -53,10 +53,13 @@ def label_block(labels: Tensor, rate: float) -> Block:
 
 
 def normalized(features: Any, how: str) -> Any:
-    """Rows divided by their sum (row), columns standardised (standard), or as they are (none).
+    """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
 
     Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread and keeps the zeros.
     """
+    if how == "binary":
+        present = features != 0
+        return normalized(present.astype(np.float32), "row")
     sparse = sp.issparse(features)
     values = features.data if sparse else features
     if how == "auto":

@@ -1,4 +1,4 @@
-"""p_φ, the network of the M-step: hard attention, soft attention and a GCN that carries labels.
+"""p_φ, the network of the M-step: hard attention, soft attention and a propagator that carries labels.
 
 Line numbers in the docstrings are those of the paper's Algorithm 1.
 """
@@ -15,7 +15,7 @@ from .config import Settings
 from .inputs import Block, label_block
 from .kernels import Key
 from .problem import Problem
-from .propagators import GCN, initialise, initialise_gcn
+from .propagators import initialise, make_propagator
 
 
 class LabelNetwork(nn.Module):
@@ -28,8 +28,7 @@ class LabelNetwork(nn.Module):
         self.hard = HardAttention(classes, s.hard_temperature, s.symmetric_q) if s.hard else None
         self.soft = SoftAttention(width, s.projection, s.soft_temperature) if s.soft else None
         widths = [classes, width] if s.p_input == "both" else [classes]
-        self.decoder = GCN(widths, s.hidden, classes, s.layers, s.dropout_hidden, s.batch_norm)
-        initialise_gcn(self.decoder, s.init, generator)
+        self.decoder = make_propagator(s.p_propagator, widths, classes, s, generator)
         if self.soft is not None:
             initialise([self.soft.W_proj], s.init, generator)
         self.plain = gcn_adjacency(problem.structure, problem.device).values
@@ -84,8 +83,9 @@ class LabelNetwork(nn.Module):
         hard = ones if logits is None else HardAttention.probabilities(structure, logits)
         if self.hard is None and self.soft is None:
             return {"used": self.plain}
-        soft = soft_weights(structure, scores, structure.tensor("weights", self.problem.device))
-        fused = stable(hard, soft)
+        existing = structure.tensor("weights", self.problem.device)
+        soft = soft_weights(structure, scores, existing)
+        fused = stable(hard, soft if s.reweight == "stable" else existing)
         if s.reweight_samples > 0:
             draws = [self.sampled_weights(logits, scores, key.fold(i)) for i in range(s.reweight_samples)]
             fused = torch.stack(draws).mean(0)

@@ -60,6 +60,12 @@ _GMNN: dict[str, Setting] = {
 _ALL = [
     Method("gdamn", "hard attention on labels, soft attention on features, EM of two networks", _PAPER, _GDAMN),
     Method(
+        "gdamn-plus",
+        "GDAMN beyond the paper: stronger propagators, consistency between noisy passes",
+        "docs/method.md, after Chen et al. 2022 and Feng et al. 2020",
+        (".gdamn", "GDAMNPlus"),
+    ),
+    Method(
         "gdamn-no-ent",
         "GDAMN without the mutual-information term",
         _PAPER,
@@ -154,6 +160,38 @@ _ALL = [
         "random propagation of whole nodes, and consistency of the predictions",
         "Feng et al., Graph random neural networks, NeurIPS 2020",
         (".baselines.grand", "GRANDClassifier"),
+    ),
+    Method(
+        "gmnn-gat",
+        "GMNN whose label network is a GAT; propagator=gat makes the feature network one, too",
+        "a baseline of Chen et al. 2022 after Qu, Bengio & Tang, GMNN, ICML 2019",
+        _GDAMN,
+        {**_GMNN, "p_propagator": "gat", "dropout_attention": 0.2},
+        presets="gdamn",
+    ),
+    Method(
+        "cs-gnn",
+        "attention by what a neighbour adds, and a cut of the least of it",
+        "Hou et al., Measuring and improving the use of graph information in GNNs, ICLR 2020",
+        (".baselines.cs_gnn", "CSGNNClassifier"),
+    ),
+    Method(
+        "deepergcn",
+        "many layers, residual, neighbours weighed by a softmax of each channel",
+        "Li et al., DeeperGCN: all you need to train deeper GCNs, 2020",
+        (".baselines.deepergcn", "DeeperGCNClassifier"),
+    ),
+    Method(
+        "alagcn",
+        "graph convolutions that each node ends by itself",
+        "Xie et al., When do GNNs work: understanding and improving neighborhood aggregation, IJCAI 2020",
+        (".baselines.alagcn", "ALaGCNClassifier"),
+    ),
+    Method(
+        "alagat",
+        "attention that each node ends by itself, head by head",
+        "Xie et al., When do GNNs work: understanding and improving neighborhood aggregation, IJCAI 2020",
+        (".baselines.alagat", "ALaGATClassifier"),
     ),
 ]
 

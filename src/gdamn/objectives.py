@@ -6,6 +6,8 @@ pass over the logits gives the likelihood term and the entropy term of every pha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -65,3 +67,20 @@ def p_loss(logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_we
     if kl is None:
         return parts
     return {**parts, "loss": parts["loss"] + kl_weight * kl, "kl": kl}
+
+
+def consistency(passes: Sequence[Tensor], temperature: float, confidence: float) -> Tensor:
+    """mean_m mean_i ‖P^m_i - P*_i‖²: how far noisy passes are from what they say together (Feng et al. 2020).
+
+    P* ∝ P̄^{1/T} is the sharpened mean of the passes and carries no gradient; nodes whose largest P̄ is below
+    ``confidence`` count 0.
+
+    Args:
+        passes: logits [N, C] of each pass.
+    """
+    p = F.softmax(torch.stack(list(passes)), dim=2)
+    with torch.no_grad():
+        mean = p.mean(0)
+        sharp = F.softmax(mean.clamp_min(1e-30).log() / temperature, dim=1)
+        sure = (mean.amax(1) >= confidence).float()
+    return ((p - sharp).square().sum(2) * sure).mean()

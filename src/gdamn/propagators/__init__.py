@@ -8,12 +8,27 @@ its weights.
 from __future__ import annotations
 
 from .appnp import APPNP
+from .build import MAKERS, draws, make_propagator
 from .common import initialise
 from .dagnn import DAGNN
 from .gat import GAT
-from .gcn import GCN, initialise_gcn
+from .gcn import GCN
 from .gcnii import GCNII
 from .mlp import MLP
+from .random import RandomPropagation
 from .sage import SAGE
 
-__all__ = ["APPNP", "DAGNN", "GAT", "GCN", "GCNII", "MLP", "SAGE", "initialise", "initialise_gcn"]
+__all__ = [
+    "APPNP",
+    "DAGNN",
+    "GAT",
+    "GCN",
+    "GCNII",
+    "MAKERS",
+    "MLP",
+    "SAGE",
+    "RandomPropagation",
+    "draws",
+    "initialise",
+    "make_propagator",
+]

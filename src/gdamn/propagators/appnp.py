@@ -27,7 +27,7 @@ class APPNP(nn.Module):
 
     def __init__(
         self,
-        width: int,
+        width: int | Sequence[int],
         hidden: int,
         classes: int,
         layers: int,
@@ -46,8 +46,7 @@ class APPNP(nn.Module):
 
     def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C]."""
-        (x,) = blocks
-        h: Tensor = self.body(x, key)
+        h: Tensor = self.body(blocks, key)
         z, edges = h, child(key, "edges")
         for step in range(self.steps):
             z = torch.lerp(adjacency.propagate(z, child(edges, step)), h, self.teleport)

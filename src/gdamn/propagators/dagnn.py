@@ -25,7 +25,14 @@ class DAGNN(nn.Module):
     """
 
     def __init__(
-        self, width: int, hidden: int, classes: int, layers: int, rate: float, steps: int, batch_norm: bool = False
+        self,
+        width: int | Sequence[int],
+        hidden: int,
+        classes: int,
+        layers: int,
+        rate: float,
+        steps: int,
+        batch_norm: bool = False,
     ) -> None:
         super().__init__()
         self.body = MLP(width, hidden, classes, layers, rate, batch_norm)
@@ -40,8 +47,7 @@ class DAGNN(nn.Module):
 
     def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C]."""
-        (x,) = blocks
-        depth: Tensor = self.body(x, key)
+        depth: Tensor = self.body(blocks, key)
         z, edges = self.gated(depth), child(key, "edges")
         for step in range(self.steps):
             depth = adjacency.propagate(depth, child(edges, step))

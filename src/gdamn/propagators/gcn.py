@@ -55,8 +55,3 @@ class GCN(nn.Module):
                 h = self.norms[layer](h) if self.norms else h
                 h = relu_dropout(h, self.rate, place) @ self.later[layer]
         return h
-
-
-def initialise_gcn(network: GCN, how: str, generator: torch.Generator) -> None:
-    """Start all weights of a GCN; biases stay 0."""
-    network.initialise(how, generator)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from graphs import load_graph, sizes
 
-from gdamn.kernels import fast, plain
+from gdamn.kernels import plain, sparse
 
 
 def products(
@@ -60,18 +60,18 @@ def _ours(p: Any, values: torch.Tensor, dense: torch.Tensor, grad: torch.Tensor)
     v, d, g = values.numpy(), dense.numpy(), grad.numpy()
     width = d.shape[1]
     out, out_t = np.empty((p.shape[0], width), np.float32), np.empty((p.shape[1], width), np.float32)
-    out_e = np.empty(p.num_entries, np.float32)
+    out_e, bias = np.empty(p.num_entries, np.float32), np.zeros(width, np.float32)
 
     def spmm() -> Any:
-        fast.spmm(p.indptr, p.indices, v, d, out, p.blocks)
+        sparse.spmm(p.indptr, p.indices, v, d, bias, out, p.blocks)
         return out
 
     def spmm_t() -> Any:
-        fast.spmm_permuted(p.t_indptr, p.t_indices, p.t_perm, v, g, out_t, p.t_blocks)
+        sparse.spmm_permuted(p.t_indptr, p.t_indices, p.t_perm, v, g, out_t, p.t_blocks)
         return out_t
 
     def sddmm() -> Any:
-        fast.sddmm(p.indptr, p.indices, g, d, out_e, p.blocks)
+        sparse.sddmm(p.indptr, p.indices, g, d, out_e, p.blocks)
         return out_e
 
     return {"spmm": spmm, "spmm_t": spmm_t, "sddmm": sddmm}

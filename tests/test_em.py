@@ -225,7 +225,7 @@ def test_beta_auto_needs_validation_nodes(graph):
         {"layers": 1},
         {"layers": 4, "batch_norm": True},
         {"p_input": "labels"},
-        {"symmetric_q": True},
+        {"symmetric_q": False},
         {"restart_q": True},
         {"e_step": "sums", "kl_per": "node"},
         {"decay": "first", "init": "kaiming", "normalize": "standard"},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from .graph import Structure
+from .inputs import Block
 from .kernels import Key, dropout, sddmm, spmm, sums
 
 
@@ -18,10 +19,20 @@ class Adjacency:
     structure: Structure
     values: Tensor
     rate: float = 0.0
+    _averaged: tuple[Block, Tensor] | None = field(default=None, repr=False)
 
-    def propagate(self, h: Tensor, key: Key | None) -> Tensor:
-        """Σ_j α_ij h_j for every node i: [N, H] (the paper's neighbourhood aggregate)."""
-        return spmm(self.structure.pattern, dropout(self.values, self.rate, key), h)
+    def propagate(self, h: Tensor, key: Key | None, bias: Tensor | None = None) -> Tensor:
+        """Σ_j α_ij h_j (plus a bias) for every node i: [N, H] (the paper's neighbourhood aggregate)."""
+        return spmm(self.structure.pattern, dropout(self.values, self.rate, key), h, bias)
+
+    def propagate_input(self, x: Block, input_key: Key | None, key: Key | None) -> Tensor:
+        """Â dropout(X) for dense features: [N, F]. Without dropout it is always the same, and made once."""
+        if key is not None or self.values.requires_grad:
+            return self.propagate(x.dropped(input_key), key)
+        if self._averaged is None or self._averaged[0] is not x:
+            object.__setattr__(self, "_averaged", (x, self.propagate(x.dropped(None), None)))
+        assert self._averaged is not None
+        return self._averaged[1]
 
 
 def normalized(structure: Structure, values: Tensor, how: str) -> Tensor:

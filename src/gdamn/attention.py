@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .graph import Structure
 from .inputs import Block
-from .kernels import Key, binary_concrete, edge_softmax, gram, sddmm, unit_rows
+from .kernels import Key, binary_concrete, edge_softmax, gram, matmul, sddmm, unit_rows
 
 
 class HardAttention(nn.Module):
@@ -35,7 +35,7 @@ class HardAttention(nn.Module):
     def logits(self, structure: Structure, labels: Tensor) -> Tensor:
         """ŷ_i Q ŷ_j on every entry: labels [N, C] -> [E]."""
         metric = (self.Q + self.Q.T) / 2 if self.symmetric else self.Q
-        return sddmm(structure.pattern, labels @ metric, labels)
+        return sddmm(structure.pattern, matmul(labels, metric), labels)
 
     def sample(self, structure: Structure, logits: Tensor, key: Key) -> Tensor:
         """A^hard: [E] of 0 and 1, one noise per undirected pair, straight-through gradient to the logits."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from .kernels import Key, Pattern, dropout, sparse_linear
+from .kernels import Key, Pattern, dropout, matmul, sparse_linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +29,18 @@ class Block:
     pattern: Pattern | None = None
     values: Tensor | None = None
 
-    def linear(self, weight: Tensor, key: Key | None) -> Tensor:
-        """dropout(X) W: [N, H]; no dropout without a key."""
-        if self.pattern is not None and self.values is not None:
-            rate = self.rate if key is not None else 0.0
-            return sparse_linear(self.pattern, self.values, weight, rate, key or Key(0))
+    def linear(self, weight: Tensor, key: Key | None, plus: Tensor | None = None) -> Tensor:
+        """plus + dropout(X) W: [N, H]; no dropout without a key."""
+        if self.pattern is None or self.values is None:
+            return matmul(self.dropped(key), weight, plus)
+        rate = self.rate if key is not None else 0.0
+        product = sparse_linear(self.pattern, self.values, weight, rate, key or Key(0))
+        return product if plus is None else plus + product
+
+    def dropped(self, key: Key | None) -> Tensor:
+        """dropout(X) of dense features: [N, F]."""
         assert self.dense is not None
-        return dropout(self.dense, self.rate, key) @ weight
+        return dropout(self.dense, self.rate, key)
 
 
 def feature_block(features: Any, normalize: str, rate: float, device: torch.device) -> Block:

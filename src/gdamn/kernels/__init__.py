@@ -1,4 +1,4 @@
-"""spmm, sddmm, edge softmax, sampling, dropout and losses with their gradients; they know nothing of models.
+"""Products, edge softmax, sampling, dropout, norms and losses with their gradients; they know nothing of models.
 
 Imported lazily, because the graph needs only :mod:`pattern`, which needs no torch.
 """
@@ -17,15 +17,17 @@ _WHERE = {
     "dropout": ".functions",
     "edge_softmax": ".functions",
     "gram": ".functions",
+    "matmul": ".functions",
+    "norm_relu_dropout": ".functions",
     "relu_dropout": ".functions",
     "sddmm": ".functions",
-    "set_threads": ".autograd",
+    "set_threads": ".paths",
     "softmax_losses": ".functions",
     "sparse_linear": ".functions",
     "spmm": ".functions",
     "sums": ".functions",
     "unit_rows": ".functions",
-    "use_kernels": ".autograd",
+    "use_kernels": ".paths",
 }
 
 __all__ = [
@@ -37,6 +39,8 @@ __all__ = [
     "dropout",
     "edge_softmax",
     "gram",
+    "matmul",
+    "norm_relu_dropout",
     "relu_dropout",
     "sddmm",
     "set_threads",
@@ -49,13 +53,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .autograd import adam_step, set_threads, use_kernels
+    from .autograd import adam_step
     from .functions import (
         bernoulli_kl,
         binary_concrete,
         dropout,
         edge_softmax,
         gram,
+        matmul,
+        norm_relu_dropout,
         relu_dropout,
         sddmm,
         softmax_losses,
@@ -65,6 +71,7 @@ if TYPE_CHECKING:
         unit_rows,
     )
     from .noise import Key
+    from .paths import set_threads, use_kernels
     from .pattern import Pattern
 
 

@@ -1,42 +1,48 @@
-"""The differentiable operations on edges: what the models call. Their gradients are in :mod:`autograd`."""
+"""The differentiable operations on edges: what the models call. Gradients: :mod:`products`, :mod:`autograd`."""
 # mypy: disable-error-code="no-any-return,no-untyped-call"
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from . import autograd
+from . import autograd, products
 from .noise import Key
+from .paths import is_fast
 from .pattern import Pattern
 
 
-def spmm(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
-    """A H for A on ``pattern`` with ``values`` [E] and H [K, H]: [R, H]; differentiable in both."""
-    return autograd.Spmm.apply(pattern, values, dense)
+def spmm(pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A H + b for A on ``pattern`` with ``values`` [E], H [K, H] and b [H]: [R, H]; differentiable in all."""
+    return products.Spmm.apply(pattern, values, dense, bias)
+
+
+def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
+    """X W + B for X [N, K], W [K, H], B [N, H] or [H]: [N, H]; differentiable in all."""
+    return products.Matmul.apply(x, weight, plus)
 
 
 def sums(pattern: Pattern, values: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of the rows [R] and of the columns [K]; not differentiable."""
     one = torch.ones(max(pattern.shape), 1, device=values.device, dtype=values.dtype)
-    rows = autograd._spmm(pattern, values, one[: pattern.shape[1]])
-    columns = autograd._spmm_t(pattern, values, one[: pattern.shape[0]])
+    rows = products.spmm(pattern, values, one[: pattern.shape[1]])
+    columns = products.spmm_t(pattern, values, one[: pattern.shape[0]])
     return rows[:, 0], columns[:, 0]
 
 
 def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]; differentiable in both."""
-    return autograd.Sddmm.apply(pattern, left, right)
+    return products.Sddmm.apply(pattern, left, right)
 
 
 def gram(pattern: Pattern, rows: Tensor) -> Tensor:
     """row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
-    return autograd.Gram.apply(pattern, rows)
+    return products.Gram.apply(pattern, rows)
 
 
 def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float = 0.0, key: Key = Key(0)) -> Tensor:  # noqa: B008
     """dropout(X) W for constant sparse X: [R, H]; nothing dense of X's size is ever made."""
-    return autograd.SparseLinear.apply(pattern, values, weight, rate, key)
+    return products.SparseLinear.apply(pattern, values, weight, rate, key)
 
 
 def edge_softmax(pattern: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
@@ -61,9 +67,29 @@ def dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
 
 def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     """dropout(ReLU(x)) in one pass; without a key or at rate 0 the ReLU alone."""
-    if key is None or rate <= 0:
-        return torch.relu(x)
-    return autograd.ReluDropout.apply(x, rate, key)
+    return autograd.ReluDropout.apply(x, rate if key is not None else 0.0, key)
+
+
+def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | None) -> Tensor:
+    """dropout(ReLU(norm(x))) in few passes: [N, H]; in training the norm's running moments move on.
+
+    The way of plain torch also serves where a gradient through the running moments is asked for.
+    """
+    rate = rate if key is not None else 0.0
+    mean, variance, share = norm.running_mean, norm.running_var, norm.momentum
+    if mean is None or variance is None or share is None or norm.num_batches_tracked is None:
+        return relu_dropout(norm(x), rate, key)
+    asked = torch.is_grad_enabled() and (x.requires_grad or norm.weight.requires_grad)
+    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and len(x) < 2):
+        return relu_dropout(norm(x), rate, key)
+    if not norm.training:
+        scale = norm.weight * torch.rsqrt(variance + norm.eps)
+        return autograd.affine_relu(x, scale, norm.bias - mean * scale, rate, key or Key(0))
+    out, now, spread = autograd.NormReluDropout.apply(x, norm.weight, norm.bias, norm.eps, rate, key or Key(0))
+    norm.num_batches_tracked.add_(1)
+    mean.lerp_(now.float(), share)
+    variance.lerp_((spread * (len(x) / (len(x) - 1))).float(), share)
+    return out
 
 
 def softmax_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

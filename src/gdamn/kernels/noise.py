@@ -48,7 +48,7 @@ def uniform(key, index):  # type: ignore[no-untyped-def]
     z = (z ^ (z >> _S30)) * _A64
     z = (z ^ (z >> _S27)) * _B64
     z = z ^ (z >> _S31)
-    return (np.float32(z >> _S41) + np.float32(0.5)) * _SCALE
+    return (np.float32(np.int32(z >> _S41)) + np.float32(0.5)) * _SCALE  # 23 bits; int32 has vector code
 
 
 def uniform_torch(key: Key, index: torch.Tensor) -> torch.Tensor:

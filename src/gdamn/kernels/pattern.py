@@ -17,6 +17,10 @@ BLOCKS = 64
 """Rows are cut into this many runs of about equal work, so that hubs don't leave a core idle."""
 
 
+SPREAD = 64
+"""Mean entries of a column from which on the product with the transpose reads the matrix in its own order."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """CSR pattern of shape [R, K] with E entries, and its transpose.
@@ -78,6 +82,18 @@ class Pattern:
     def t_blocks(self) -> NDArray[np.int64]:
         """[B + 1] the same for the transpose."""
         return balanced_blocks(self.t_indptr)
+
+    @cached_property
+    def spread_blocks(self) -> NDArray[np.int64]:
+        """[B + 1] boundaries of the runs of rows whose products with the transpose are summed apart; [1] for none.
+
+        Only where columns hold many entries: each run needs a result of its own. The runs depend on nothing but
+        the pattern, so that the sum's bits do too.
+        """
+        columns = max(1, self.shape[1])
+        if self.num_entries < SPREAD * columns:
+            return np.zeros(1, np.int64)
+        return balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns)))
 
     @cached_property
     def symmetric(self) -> bool:

@@ -42,7 +42,8 @@ def child(key: Key | None, part: int | str) -> Key | None:
 def side_by_side(blocks: Sequence[Block], weights: Iterable[Tensor], key: Key | None) -> Tensor:
     """[B_1‖B_2‖…] W, with W given as one part per block: [N, H]; each block with its own dropout."""
     place = child(key, "input")
-    parts = [
-        block.linear(weight, child(place, i)) for i, (block, weight) in enumerate(zip(blocks, weights, strict=True))
-    ]
-    return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0) if len(parts) > 2 else parts[0] + parts[1]
+    total: Tensor | None = None
+    for i, (block, weight) in enumerate(zip(blocks, weights, strict=True)):
+        total = block.linear(weight, child(place, i), total)
+    assert total is not None
+    return total

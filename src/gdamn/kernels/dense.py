@@ -1,0 +1,197 @@
+"""Dense products as compiled loops: fixed tiles of rows, each computed by one thread in a fixed order.
+
+6 rows and 16 columns of the result are held in 12 vector registers while their sums run. Why not torch's product:
+its bits depend on its number of threads, so that it would have to run on one.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import prange
+
+from .vector import add8, fma8, load8, splat8, store8
+
+_ZERO = np.float32(0)
+TALL, WIDE = 6, 16
+"""Rows and columns of a tile; a product must have this many rows, and its columns are padded to it."""
+_ROWS = 192  # of one task
+_DEEP = 128  # rows that a sum over rows takes before it goes to the next tile
+
+
+def row_blocks(rows: int) -> int:
+    """Runs of rows that a sum over all rows is cut into: a function of their number, not of the threads."""
+    return max(1, min(32, rows // 256))
+
+
+def _parallel(function):
+    math = {"reassoc", "contract", "nsz"}
+    return numba.njit(parallel=True, cache=True, fastmath=math, boundscheck=False)(function)
+
+
+@numba.njit(cache=True)
+def pack(w, panels):
+    """w [K, H] as panels of 16 columns below each other: [K · P, 16]; the last begins at H - 16, or ends in 0."""
+    depth, width = w.shape
+    for p in range(len(panels) // depth):
+        start = max(0, min(p * WIDE, width - WIDE))
+        for k in range(depth):
+            for h in range(WIDE):
+                panels[p * depth + k, h] = w[k, start + h] if start + h < width else _ZERO
+
+
+@numba.njit(inline="always")
+def _put(out, i, h, v0, v1):
+    store8(out, i, h, v0)
+    store8(out, i, h + 8, v1)
+
+
+@numba.njit(inline="always")
+def _tile(x, i, panels, at, plus, j, step, out, h):
+    """out[i : i + 6, h : h + 16] = plus[j : j + 6] + x[i : i + 6] @ a panel; step 0: plus has one row for all."""
+    a0, a1, b0, b1 = load8(plus, j, h), load8(plus, j, h + 8), load8(plus, j + step, h), load8(plus, j + step, h + 8)
+    j += 2 * step
+    c0, c1, d0, d1 = load8(plus, j, h), load8(plus, j, h + 8), load8(plus, j + step, h), load8(plus, j + step, h + 8)
+    j += 2 * step
+    e0, e1, f0, f1 = load8(plus, j, h), load8(plus, j, h + 8), load8(plus, j + step, h), load8(plus, j + step, h + 8)
+    for k in range(x.shape[1]):
+        w0, w1 = load8(panels, at + k, 0), load8(panels, at + k, 8)
+        v = splat8(x[i, k])
+        a0, a1 = fma8(v, w0, a0), fma8(v, w1, a1)
+        v = splat8(x[i + 1, k])
+        b0, b1 = fma8(v, w0, b0), fma8(v, w1, b1)
+        v = splat8(x[i + 2, k])
+        c0, c1 = fma8(v, w0, c0), fma8(v, w1, c1)
+        v = splat8(x[i + 3, k])
+        d0, d1 = fma8(v, w0, d0), fma8(v, w1, d1)
+        v = splat8(x[i + 4, k])
+        e0, e1 = fma8(v, w0, e0), fma8(v, w1, e1)
+        v = splat8(x[i + 5, k])
+        f0, f1 = fma8(v, w0, f0), fma8(v, w1, f1)
+    _put(out, i, h, a0, a1)
+    _put(out, i + 1, h, b0, b1)
+    _put(out, i + 2, h, c0, c1)
+    _put(out, i + 3, h, d0, d1)
+    _put(out, i + 4, h, e0, e1)
+    _put(out, i + 5, h, f0, f1)
+
+
+@_parallel
+def matmul(x, panels, plus, out):
+    """out = plus + x @ w: [N, K] @ [K, H]; N ≥ 6, H ≥ 16, plus [N, H] or [1, H], panels of w by :func:`pack`.
+
+    The last tile takes the last 6 rows, even if some of them are done already: the same sums again.
+    """
+    rows, depth = x.shape
+    width = out.shape[1]
+    step = 1 if len(plus) > 1 else 0
+    for t in prange((rows + _ROWS - 1) // _ROWS):
+        first, last = t * _ROWS, min(rows, (t + 1) * _ROWS)
+        for p in range(len(panels) // depth):
+            h = min(p * WIDE, width - WIDE)
+            for start in range(first, last, TALL):
+                i = min(start, rows - TALL)
+                _tile(x, i, panels, p * depth, plus, i * step, step, out, h)
+
+
+@_parallel
+def matmul_narrow(x, panel, plus, out):
+    """The same for H < 16, with one panel, row by row."""
+    rows, depth = x.shape
+    width = out.shape[1]
+    step = 1 if len(plus) > 1 else 0
+    for t in prange((rows + _ROWS - 1) // _ROWS):
+        sums = np.empty((1, WIDE), np.float32)
+        for i in range(t * _ROWS, min(rows, (t + 1) * _ROWS)):
+            a0 = a1 = splat8(_ZERO)
+            for k in range(depth):
+                v = splat8(x[i, k])
+                a0 = fma8(v, load8(panel, k, 0), a0)
+                if width > 8:
+                    a1 = fma8(v, load8(panel, k, 8), a1)
+            _put(sums, 0, 0, a0, a1)
+            for h in range(width):
+                out[i, h] = plus[i * step, h] + sums[0, h]
+
+
+@numba.njit(inline="always")
+def _add_to(out, i, h, v0, v1):
+    store8(out, i, h, add8(load8(out, i, h), v0))
+    store8(out, i, h + 8, add8(load8(out, i, h + 8), v1))
+
+
+@numba.njit(inline="always")
+def _tile_t(left, at, panel, deep, out, i, h):
+    """out[i : i + 6, h : h + 16] += left[at : at + deep, :6]ᵀ @ panel[:deep]."""
+    a0 = a1 = b0 = b1 = c0 = c1 = d0 = d1 = e0 = e1 = f0 = f1 = splat8(_ZERO)
+    for r in range(deep):
+        w0, w1 = load8(panel, r, 0), load8(panel, r, 8)
+        s = at + r
+        v = splat8(left[s, 0])
+        a0, a1 = fma8(v, w0, a0), fma8(v, w1, a1)
+        v = splat8(left[s, 1])
+        b0, b1 = fma8(v, w0, b0), fma8(v, w1, b1)
+        v = splat8(left[s, 2])
+        c0, c1 = fma8(v, w0, c0), fma8(v, w1, c1)
+        v = splat8(left[s, 3])
+        d0, d1 = fma8(v, w0, d0), fma8(v, w1, d1)
+        v = splat8(left[s, 4])
+        e0, e1 = fma8(v, w0, e0), fma8(v, w1, e1)
+        v = splat8(left[s, 5])
+        f0, f1 = fma8(v, w0, f0), fma8(v, w1, f1)
+    _add_to(out, i, h, a0, a1)
+    _add_to(out, i + 1, h, b0, b1)
+    _add_to(out, i + 2, h, c0, c1)
+    _add_to(out, i + 3, h, d0, d1)
+    _add_to(out, i + 4, h, e0, e1)
+    _add_to(out, i + 5, h, f0, f1)
+
+
+@numba.njit(inline="always")
+def _copy(x, first, deep, start, strip, at):
+    """strip[at : at + deep] = x[first : first + deep] from column ``start`` on, as many columns as there are."""
+    width = strip.shape[1]
+    if start + width <= x.shape[1]:
+        for r in range(deep):
+            for c in range(0, width, 8):
+                store8(strip, at + r, c, load8(x, first + r, start + c))
+    else:
+        for r in range(deep):
+            for c in range(x.shape[1] - start):
+                strip[at + r, c] = x[first + r, start + c]
+
+
+@_parallel
+def matmul_t(x, g, parts, blocks):
+    """parts[b] = x[rows of b]ᵀ @ g[rows of b]: x [N, K], g [N, H], parts [B · K up to 6s, H up to 16s].
+
+    Both sides are copied a few rows at a time into strips of a tile's width, which lie in the nearest cache.
+    """
+    rows = len(x)
+    wide, tall = parts.shape[1], len(parts) // blocks
+    for b in prange(blocks):
+        base = b * tall
+        parts[base : base + tall] = _ZERO
+        panel = np.zeros((_DEEP, WIDE), np.float32)
+        left = np.zeros((tall // TALL * _DEEP, 8), np.float32)
+        last = rows * (b + 1) // blocks
+        for first in range(rows * b // blocks, last, _DEEP):
+            deep = min(_DEEP, last - first)
+            for i in range(0, tall, TALL):
+                _copy(x, first, deep, i, left, i // TALL * _DEEP)
+            for h in range(0, wide, WIDE):
+                _copy(g, first, deep, h, panel, 0)
+                for i in range(0, tall, TALL):
+                    _tile_t(left, i // TALL * _DEEP, panel, deep, parts, base + i, h)
+
+
+@_parallel
+def column_sums(x, parts):
+    """parts[b] = Σ x[i] over the rows of b: [B, H]."""
+    count = len(parts)
+    for b in prange(count):
+        parts[b] = _ZERO
+        for i in range(len(x) * b // count, len(x) * (b + 1) // count):
+            for h in range(x.shape[1]):
+                parts[b, h] += x[i, h]

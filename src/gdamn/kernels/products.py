@@ -1,0 +1,194 @@
+"""Sparse and dense products with their gradients, written by hand."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+# ruff: noqa: D101, D102
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from . import dense as loops
+from . import plain, sparse
+from .elementwise import dropout as _dropout_loop
+from .noise import Key
+from .paths import array, dropout_arguments, is_fast, use_threads
+from .pattern import Pattern
+
+
+def spmm(p: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) -> Tensor:
+    """bias + A H: [R, H]."""
+    if not is_fast(values, dense):
+        out = plain.spmm(p, values, dense)
+        return out if bias is None else out + bias
+    width = dense.shape[1]
+    out = torch.empty((p.shape[0], width))
+    start = np.zeros(width, np.float32) if bias is None else array(bias)
+    use_threads(p.num_entries * width)
+    sparse.spmm(p.indptr, p.indices, array(values), array(dense), start, out.numpy(), p.blocks)
+    return out
+
+
+def spmm_t(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Aᵀ G: [K, H]; the matrix in its own order where the result is small, else its transpose."""
+    if not is_fast(values, dense):
+        return plain.spmm_transposed(p, values, dense)
+    width = dense.shape[1]
+    out = torch.empty((p.shape[1], width))
+    use_threads(p.num_entries * width)
+    if len(p.spread_blocks) > 1:
+        parts = np.empty(((len(p.spread_blocks) - 1) * p.shape[1], width), np.float32)
+        sparse.spread(p.indptr, p.indices, array(values), array(dense), parts, p.spread_blocks)
+        sparse.add_blocks(parts, out.numpy())
+    else:
+        arrays = p.t_indptr, p.t_indices, p.t_perm, array(values), array(dense), out.numpy()
+        sparse.spmm_permuted(*arrays, p.t_blocks)
+    return out
+
+
+def sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    """left_i · right_j on every entry: [E]."""
+    if not is_fast(left, right):
+        return plain.sddmm(p, left, right)
+    out = torch.empty(p.num_entries)
+    use_threads(p.num_entries * left.shape[1])
+    sparse.sddmm(p.indptr, p.indices, array(left), array(right), out.numpy(), p.blocks)
+    return out
+
+
+def add_reverse(p: Pattern, values: Tensor) -> Tensor:
+    """Each entry's value plus that of its transpose, in a symmetric pattern: [E]."""
+    if not is_fast(values):
+        return values + values[p.tensor("t_perm", values.device)]
+    out = torch.empty(p.num_entries)
+    use_threads(2 * p.num_entries)
+    sparse.add_reverse(array(values), p.t_perm, out.numpy())
+    return out
+
+
+def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
+    """Dropout of every number of x."""
+    if not is_fast(x):
+        return plain.dropout(x, rate, key)
+    out = torch.empty(x.shape)
+    use_threads(3 * x.numel())
+    _dropout_loop(array(x).reshape(-1), out.numpy().reshape(-1), *dropout_arguments(rate, key))
+    return out
+
+
+def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
+    """plus + X W: [N, H]; plus [N, H] or [H]."""
+    (rows, depth), width = x.shape, weight.shape[1]
+    narrow = width < loops.WIDE
+    if not is_fast(x, weight) or depth == 0 or (rows < loops.TALL and not narrow):
+        return x @ weight if plus is None else x @ weight + plus
+    out = torch.empty(rows, width)
+    panels = np.empty((max(1, -(-width // loops.WIDE)) * depth, loops.WIDE), np.float32)
+    loops.pack(array(weight), panels)
+    start = np.zeros((1, width), np.float32) if plus is None else array(plus).reshape(-1, width)
+    use_threads(x.numel() * width)
+    (loops.matmul_narrow if narrow else loops.matmul)(array(x), panels, start, out.numpy())
+    return out
+
+
+def matmul_t(x: Tensor, grad: Tensor) -> Tensor:
+    """Xᵀ G: [K, H]."""
+    if not is_fast(x, grad):
+        return x.T @ grad
+    (rows, depth), width = x.shape, grad.shape[1]
+    blocks = loops.row_blocks(rows)
+    use_threads(x.numel() * width)
+    tall, wide = -(-depth // loops.TALL) * loops.TALL, -(-width // loops.WIDE) * loops.WIDE
+    parts = torch.empty(blocks, tall, wide)
+    loops.matmul_t(array(x), array(grad), parts.numpy().reshape(-1, wide), blocks)
+    return parts.sum(0)[:depth, :width].contiguous()
+
+
+def column_sums(x: Tensor) -> Tensor:
+    """Σ_i x_i: [H]."""
+    if not is_fast(x):
+        return x.sum(0)
+    parts = torch.empty(loops.row_blocks(len(x)), x.shape[1])
+    use_threads(x.numel())
+    loops.column_sums(array(x), parts.numpy())
+    return parts.sum(0)
+
+
+class Spmm(Function):
+    @staticmethod
+    def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(values, dense)
+        return spmm(pattern, values, dense, bias)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        values, dense = ctx.saved_tensors
+        d_values = sddmm(ctx.pattern, grad, dense) if ctx.needs_input_grad[1] else None
+        d_dense = spmm_t(ctx.pattern, values, grad) if ctx.needs_input_grad[2] else None
+        d_bias = column_sums(grad) if ctx.needs_input_grad[3] else None
+        return None, d_values, d_dense, d_bias
+
+
+class Sddmm(Function):
+    @staticmethod
+    def forward(ctx, pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(left, right)
+        return sddmm(pattern, left, right)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        left, right = ctx.saved_tensors
+        d_left = spmm(ctx.pattern, grad, right) if ctx.needs_input_grad[1] else None
+        d_right = spmm_t(ctx.pattern, grad, left) if ctx.needs_input_grad[2] else None
+        return None, d_left, d_right
+
+
+class Gram(Function):
+    @staticmethod
+    def forward(ctx, pattern: Pattern, rows: Tensor) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(rows)
+        return sddmm(pattern, rows, rows)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (rows,) = ctx.saved_tensors
+        p: Pattern = ctx.pattern
+        if not p.symmetric:
+            return None, spmm(p, grad, rows) + spmm_t(p, grad, rows)
+        return None, spmm(p, add_reverse(p, grad), rows)  # one product in place of two
+
+
+class SparseLinear(Function):
+    @staticmethod
+    def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
+        kept = dropout(values, rate, key) if rate > 0 else values
+        ctx.pattern = pattern
+        ctx.save_for_backward(kept)
+        return spmm(pattern, kept, weight)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (kept,) = ctx.saved_tensors
+        return None, None, spmm_t(ctx.pattern, kept, grad), None, None
+
+
+class Matmul(Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, plus: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.is_bias = plus is not None and plus.ndim == 1
+        return matmul(x, weight, plus)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        x, weight = ctx.saved_tensors
+        d_x = matmul(grad, weight.T) if ctx.needs_input_grad[0] else None
+        d_weight = matmul_t(x, grad) if ctx.needs_input_grad[1] else None
+        d_plus = None
+        if ctx.needs_input_grad[2]:
+            d_plus = column_sums(grad) if ctx.is_bias else grad
+        return d_x, d_weight, d_plus

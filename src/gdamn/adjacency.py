@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .graph import Structure
 from .inputs import Block
-from .kernels import Key, dropout, sddmm, spmm, sums
+from .kernels import Key, sddmm, spmm, sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Adjacency:
 
     def propagate(self, h: Tensor, key: Key | None, bias: Tensor | None = None) -> Tensor:
         """Σ_j α_ij h_j (plus a bias) for every node i: [N, H] (the paper's neighbourhood aggregate)."""
-        return spmm(self.structure.pattern, dropout(self.values, self.rate, key), h, bias)
+        return spmm(self.structure.pattern, self.values, h, bias, self.rate, key)
 
     def propagate_input(self, x: Block, input_key: Key | None, key: Key | None) -> Tensor:
         """Â dropout(X) for dense features: [N, F]. Without dropout it is always the same, and made once."""

@@ -62,7 +62,7 @@ class SoftAttention(nn.Module):
     def scores(self, structure: Structure, x: Block) -> Tensor:
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
         unit = unit_rows(x.linear(self.W_proj, None), self.s)  # h_i / |h_i| with h_i = s ⊙ ReLU(W x_i)
-        return -gram(structure.pattern, unit) / self.temperature
+        return gram(structure.pattern, unit, -1 / self.temperature)
 
 
 def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ class LabelNetwork(nn.Module):
         self.decoder = make_propagator(s.p_propagator, widths, classes, s, generator)
         if self.soft is not None:
             initialise([self.soft.W_proj], s.init, generator)
+        self.weighted = bool((problem.structure.weights != 1).any())
         self.plain = gcn_adjacency(problem.structure, problem.device).values
 
     def hard_logits(self, labels: Tensor) -> Tensor | None:
@@ -51,7 +52,8 @@ class LabelNetwork(nn.Module):
         structure = self.problem.structure
         existing = structure.tensor("weights", self.problem.device)
         if self.hard is not None and logits is not None:
-            existing = existing * self.hard.sample(structure, logits, key)
+            sampled = self.hard.sample(structure, logits, key)
+            existing = existing * sampled if self.weighted else sampled
         return soft_weights(structure, scores, existing)
 
     def forward(self, labels: Tensor, weights: Tensor, key: Key | None) -> Tensor:

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from .errors import TrainingError
 from .kernels import Key, adam_step, set_threads
+from .kernels.memory import kept_arrays
 from .problem import Problem
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
@@ -37,7 +38,7 @@ def reproducible_threads(threads: int) -> Iterator[None]:
     set_threads(threads or limit_before)
     torch.set_num_threads(1)
     try:
-        with kept_memory():
+        with kept_memory(), kept_arrays():
             yield
     finally:
         torch.set_num_threads(torch_before)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from gdamn.kernels import Key, Pattern, dropout, matmul, norm_relu_dropout, relu_dropout, sddmm, spmm, use_kernels
+from gdamn.kernels import Key, Pattern, dropout, gram, matmul, norm_relu_dropout, relu_dropout, sddmm, spmm, use_kernels
 from gdamn.kernels.paths import use_threads
 
 both = pytest.mark.parametrize("path", ["fast", "torch"])
@@ -102,6 +102,29 @@ def test_wide_products_are_those_of_dense_matrices(path, shape, width, seed):
     with use_kernels(path):
         found = value_and_gradients(lambda a, b: sddmm(p, a, b), inputs)
     assert_same(found, value_and_gradients(lambda a, b: (a @ b.T)[at], [t.double() for t in inputs]))
+
+
+@both
+@pytest.mark.parametrize("rate", [0.3, 0.8])
+def test_dropout_of_the_values_within_the_product(path, rate):
+    p = random_pattern(30, 20, 0.4, 3)
+    inputs = [draw((p.num_entries,), 1), draw((20, 17), 2)]
+    with use_kernels(path):
+        found = value_and_gradients(lambda v, h: spmm(p, v, h, None, rate, Key(4)), inputs)
+        wanted = value_and_gradients(lambda v, h: spmm(p, dropout(v, rate, Key(4)), h), inputs)
+        assert torch.equal(spmm(p, *inputs, None, rate, None), spmm(p, *inputs))
+    for a, b in zip(found, wanted, strict=True):
+        assert torch.equal(a, b)
+
+
+@both
+def test_gram_with_a_scale(path):
+    p = random_pattern(12, 12, 0.4, 3)
+    with use_kernels(path):
+        found = value_and_gradients(lambda x: gram(p, x, -0.5), [draw((12, 16), 1)])
+        wanted = value_and_gradients(lambda x: -0.5 * gram(p, x), [draw((12, 16), 1)])
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
 
 
 def test_a_row_longer_than_a_segment_and_an_array_beyond_the_cache():

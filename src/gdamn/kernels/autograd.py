@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from . import elementwise, fast, norm, plain
+from .memory import empty
 from .noise import Key
 from .paths import array, dropout_arguments, is_fast, use_threads
 from .pattern import Pattern
@@ -20,7 +21,7 @@ class UnitRows(Function):
     @staticmethod
     def forward(ctx, x: Tensor, scale: Tensor) -> Tensor:
         if is_fast(x, scale):
-            unit, norms = torch.empty(x.shape), torch.empty(len(x))
+            unit, norms = empty(*x.shape), empty(len(x))
             use_threads(3 * x.numel())
             fast.unit_rows(array(x), array(scale), unit.numpy(), norms.numpy())
         else:
@@ -33,7 +34,7 @@ class UnitRows(Function):
         x, scale, unit, norms = ctx.saved_tensors
         if not is_fast(x, scale, grad):
             return plain.unit_rows_backward(x, scale, unit, norms, grad)
-        d_x, d_scale = torch.empty(x.shape), torch.empty(-(-len(x) // fast.TILE), x.shape[1])
+        d_x, d_scale = empty(*x.shape), empty(-(-len(x) // fast.TILE), x.shape[1])
         use_threads(3 * x.numel())
         arrays = array(x), array(scale), array(unit), array(norms), array(grad)
         fast.unit_rows_backward(*arrays, d_x.numpy(), d_scale.numpy())
@@ -45,7 +46,7 @@ class EdgeSoftmax(Function):
     def forward(ctx, pattern: Pattern, scores: Tensor, weights: Tensor) -> Tensor:
         ctx.pattern = pattern
         if is_fast(scores, weights):
-            out, mass = torch.empty(pattern.num_entries), torch.empty(pattern.num_entries)
+            out, mass = empty(pattern.num_entries), empty(pattern.num_entries)
             use_threads(10 * pattern.num_entries)
             arrays = array(scores), array(weights), out.numpy(), mass.numpy()
             fast.edge_softmax(pattern.indptr, *arrays, pattern.blocks)
@@ -60,7 +61,7 @@ class EdgeSoftmax(Function):
         p: Pattern = ctx.pattern
         if not is_fast(weights, grad):
             return None, *plain.edge_softmax_backward(p, weights, soft, mass, grad)
-        d_scores, d_weights = torch.empty(p.num_entries), torch.empty(p.num_entries)
+        d_scores, d_weights = empty(p.num_entries), empty(p.num_entries)
         use_threads(5 * p.num_entries)
         arrays = array(weights), array(soft), array(mass), array(grad), d_scores.numpy(), d_weights.numpy()
         fast.edge_softmax_backward(p.indptr, *arrays, p.blocks)
@@ -71,7 +72,7 @@ class BinaryConcrete(Function):
     @staticmethod
     def forward(ctx, logits: Tensor, pair: Tensor, free: Tensor, temperature: float, key: Key) -> Tensor:
         if is_fast(logits):
-            hard, slope = torch.empty_like(logits), torch.empty_like(logits)
+            hard, slope = empty(len(logits)), empty(len(logits))
             noise = np.uint64(key.value), np.float32(temperature)
             use_threads(20 * len(logits))
             fast.binary_concrete(array(logits), pair.numpy(), free.numpy(), *noise, hard.numpy(), slope.numpy())
@@ -83,7 +84,12 @@ class BinaryConcrete(Function):
     @staticmethod
     def backward(ctx, grad: Tensor):
         (slope,) = ctx.saved_tensors
-        return grad * slope, None, None, None, None
+        return _times(slope, grad), None, None, None, None
+
+
+def _times(slope: Tensor, grad: Tensor) -> Tensor:
+    """slope ⊙ grad in memory that was used before."""
+    return torch.mul(slope, grad, out=empty(*slope.shape)) if is_fast(slope, grad) else slope * grad
 
 
 class Dropout(Function):
@@ -102,11 +108,11 @@ class ReluDropout(Function):
     def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
         ctx.rate = rate
         if is_fast(x) and rate == 0:
-            out = torch.empty(x.shape)
+            out = empty(*x.shape)
             use_threads(x.numel())
             elementwise.relu(array(x).reshape(-1), out.numpy().reshape(-1))
         elif is_fast(x):
-            out = torch.empty(x.shape)
+            out = empty(*x.shape)
             use_threads(3 * x.numel())
             elementwise.relu_dropout(array(x).reshape(-1), out.numpy().reshape(-1), *dropout_arguments(rate, key))
         else:
@@ -119,7 +125,7 @@ class ReluDropout(Function):
         (out,) = ctx.saved_tensors
         if not is_fast(out, grad):
             return torch.where(out > 0, grad / (1 - ctx.rate), torch.zeros_like(grad)), None, None
-        d_x = torch.empty(out.shape)
+        d_x = empty(*out.shape)
         flat = array(out).reshape(-1), array(grad).reshape(-1), d_x.numpy().reshape(-1)
         use_threads(out.numel())
         elementwise.relu_dropout_backward(*flat, np.float32(1 / (1 - ctx.rate)))
@@ -144,21 +150,21 @@ class NormReluDropout(Function):
     @staticmethod
     def backward(ctx, grad: Tensor, *_):
         x, gamma, out, mean, inverse = ctx.saved_tensors
-        d_beta, d_scaled = torch.empty(2, -(-len(x) // norm.TILE), x.shape[1])
+        d_beta, d_scaled = empty(2, -(-len(x) // norm.TILE), x.shape[1])
         arrays = array(x), array(out), array(grad), array(mean.float()), np.float32(ctx.factor)
         use_threads(4 * x.numel())
         norm.backward_sums(*arrays, d_beta.numpy(), d_scaled.numpy())
         beta_sum, gamma_sum = d_beta.double().sum(0), d_scaled.double().sum(0) * inverse
         scale = gamma.double() * inverse
         offset, slope = scale * beta_sum / len(x), scale * inverse * gamma_sum / len(x)
-        d_x = torch.empty(x.shape)
+        d_x = empty(*x.shape)
         norm.backward(*arrays, *(array(v.float()) for v in (scale, slope, offset)), d_x.numpy())
         return d_x, gamma_sum.float(), beta_sum.float(), None, None, None
 
 
 def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and biased variance of each column in float64: [H] both."""
-    mean, square = torch.empty(2, -(-len(x) // norm.TILE), x.shape[1])
+    mean, square = empty(2, -(-len(x) // norm.TILE), x.shape[1])
     use_threads(4 * x.numel())
     norm.moments(array(x), mean.numpy(), square.numpy())
     sizes = torch.full((len(mean), 1), float(norm.TILE), dtype=torch.float64)
@@ -169,7 +175,7 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def affine_relu(x: Tensor, scale: Tensor, shift: Tensor, rate: float, key: Key) -> Tensor:
     """dropout(ReLU(x ⊙ scale + shift)): [N, H]; on the CPU alone, without a gradient."""
-    out = torch.empty(x.shape)
+    out = empty(*x.shape)
     use_threads(4 * x.numel())
     arrays = array(x), array(scale), array(shift), out.numpy()
     if rate > 0:
@@ -183,7 +189,7 @@ class SoftmaxLosses(Function):
     @staticmethod
     def forward(ctx, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         if is_fast(logits, target):
-            p, (log_total, cross, entropy) = torch.empty(logits.shape), torch.empty(3, len(logits))
+            p, (log_total, cross, entropy) = empty(*logits.shape), empty(3, len(logits))
             use_threads(10 * logits.numel())
             arrays = array(logits), array(target), p.numpy(), log_total.numpy(), cross.numpy(), entropy.numpy()
             fast.softmax_losses(*arrays)
@@ -197,7 +203,7 @@ class SoftmaxLosses(Function):
         logits, target, p, log_total, entropy = ctx.saved_tensors
         if not is_fast(logits, target):
             return plain.softmax_losses_backward(logits, target, p, log_total, entropy, d_cross, d_entropy), None
-        out = torch.empty(logits.shape)
+        out = empty(*logits.shape)
         outer = np.float32(d_cross.item()), np.float32(d_entropy.item())
         use_threads(3 * logits.numel())
         arrays = array(logits), array(target), array(p), array(log_total), array(entropy)
@@ -209,7 +215,7 @@ class BernoulliKL(Function):
     @staticmethod
     def forward(ctx, logits: Tensor, prior: Tensor, free: Tensor) -> Tensor:
         if is_fast(logits, prior):
-            kl, slope = torch.empty_like(logits), torch.empty_like(logits)
+            kl, slope = empty(len(logits)), empty(len(logits))
             use_threads(40 * len(logits))
             fast.bernoulli_kl(array(logits), array(prior), free.numpy(), kl.numpy(), slope.numpy())
         else:
@@ -220,7 +226,7 @@ class BernoulliKL(Function):
     @staticmethod
     def backward(ctx, grad: Tensor):
         (slope,) = ctx.saved_tensors
-        return grad * slope, None, None
+        return _times(slope, grad), None, None
 
 
 def adam_step(

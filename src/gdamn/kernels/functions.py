@@ -12,9 +12,19 @@ from .paths import is_fast
 from .pattern import Pattern
 
 
-def spmm(pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) -> Tensor:
-    """A H + b for A on ``pattern`` with ``values`` [E], H [K, H] and b [H]: [R, H]; differentiable in all."""
-    return products.Spmm.apply(pattern, values, dense, bias)
+def spmm(
+    pattern: Pattern,
+    values: Tensor,
+    dense: Tensor,
+    bias: Tensor | None = None,
+    rate: float = 0.0,
+    key: Key | None = None,
+) -> Tensor:
+    """dropout(A) H + b for A on ``pattern`` with ``values`` [E], H [K, H] and b [H]: [R, H]; differentiable in all.
+
+    No dropout without a key.
+    """
+    return products.Spmm.apply(pattern, values, dense, bias, rate if key is not None else 0.0, key)
 
 
 def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
@@ -35,9 +45,9 @@ def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     return products.Sddmm.apply(pattern, left, right)
 
 
-def gram(pattern: Pattern, rows: Tensor) -> Tensor:
-    """row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
-    return products.Gram.apply(pattern, rows)
+def gram(pattern: Pattern, rows: Tensor, scale: float = 1.0) -> Tensor:
+    """scale · row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
+    return products.Gram.apply(pattern, rows, scale)
 
 
 def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float = 0.0, key: Key = Key(0)) -> Tensor:  # noqa: B008

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.autograd import Function
 
 from . import dense as loops
 from . import plain, sparse
 from .elementwise import dropout as _dropout_loop
+from .memory import empty
 from .noise import Key
 from .paths import array, dropout_arguments, is_fast, use_threads
 from .pattern import Pattern
@@ -23,7 +23,7 @@ def spmm(p: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) 
         out = plain.spmm(p, values, dense)
         return out if bias is None else out + bias
     width = dense.shape[1]
-    out = torch.empty((p.shape[0], width))
+    out = empty(p.shape[0], width)
     start = np.zeros(width, np.float32) if bias is None else array(bias)
     use_threads(p.num_entries * width)
     sparse.spmm(p.indptr, p.indices, array(values), array(dense), start, out.numpy(), p.blocks)
@@ -35,7 +35,7 @@ def spmm_t(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     if not is_fast(values, dense):
         return plain.spmm_transposed(p, values, dense)
     width = dense.shape[1]
-    out = torch.empty((p.shape[1], width))
+    out = empty(p.shape[1], width)
     use_threads(p.num_entries * width)
     if len(p.spread_blocks) > 1:
         parts = np.empty(((len(p.spread_blocks) - 1) * p.shape[1], width), np.float32)
@@ -51,7 +51,7 @@ def sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]."""
     if not is_fast(left, right):
         return plain.sddmm(p, left, right)
-    out = torch.empty(p.num_entries)
+    out = empty(p.num_entries)
     use_threads(p.num_entries * left.shape[1])
     sparse.sddmm(p.indptr, p.indices, array(left), array(right), out.numpy(), p.blocks)
     return out
@@ -61,7 +61,7 @@ def add_reverse(p: Pattern, values: Tensor) -> Tensor:
     """Each entry's value plus that of its transpose, in a symmetric pattern: [E]."""
     if not is_fast(values):
         return values + values[p.tensor("t_perm", values.device)]
-    out = torch.empty(p.num_entries)
+    out = empty(p.num_entries)
     use_threads(2 * p.num_entries)
     sparse.add_reverse(array(values), p.t_perm, out.numpy())
     return out
@@ -71,7 +71,7 @@ def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
     """Dropout of every number of x."""
     if not is_fast(x):
         return plain.dropout(x, rate, key)
-    out = torch.empty(x.shape)
+    out = empty(*x.shape)
     use_threads(3 * x.numel())
     _dropout_loop(array(x).reshape(-1), out.numpy().reshape(-1), *dropout_arguments(rate, key))
     return out
@@ -83,7 +83,7 @@ def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
     narrow = width < loops.WIDE
     if not is_fast(x, weight) or depth == 0 or (rows < loops.TALL and not narrow):
         return x @ weight if plus is None else x @ weight + plus
-    out = torch.empty(rows, width)
+    out = empty(rows, width)
     panels = np.empty((max(1, -(-width // loops.WIDE)) * depth, loops.WIDE), np.float32)
     loops.pack(array(weight), panels)
     start = np.zeros((1, width), np.float32) if plus is None else array(plus).reshape(-1, width)
@@ -100,7 +100,7 @@ def matmul_t(x: Tensor, grad: Tensor) -> Tensor:
     blocks = loops.row_blocks(rows)
     use_threads(x.numel() * width)
     tall, wide = -(-depth // loops.TALL) * loops.TALL, -(-width // loops.WIDE) * loops.WIDE
-    parts = torch.empty(blocks, tall, wide)
+    parts = empty(blocks, tall, wide)
     loops.matmul_t(array(x), array(grad), parts.numpy().reshape(-1, wide), blocks)
     return parts.sum(0)[:depth, :width].contiguous()
 
@@ -109,26 +109,28 @@ def column_sums(x: Tensor) -> Tensor:
     """Σ_i x_i: [H]."""
     if not is_fast(x):
         return x.sum(0)
-    parts = torch.empty(loops.row_blocks(len(x)), x.shape[1])
+    parts = empty(loops.row_blocks(len(x)), x.shape[1])
     use_threads(x.numel())
     loops.column_sums(array(x), parts.numpy())
     return parts.sum(0)
 
 
 class Spmm(Function):
+    """The dropped values are made again on the way back: an array [E] less to hold in each layer."""
+
     @staticmethod
-    def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.pattern = pattern
+    def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None, rate: float, key: Key):
+        ctx.pattern, ctx.drop = pattern, lambda x: dropout(x, rate, key) if rate > 0 else x
         ctx.save_for_backward(values, dense)
-        return spmm(pattern, values, dense, bias)
+        return spmm(pattern, ctx.drop(values), dense, bias)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
         values, dense = ctx.saved_tensors
-        d_values = sddmm(ctx.pattern, grad, dense) if ctx.needs_input_grad[1] else None
-        d_dense = spmm_t(ctx.pattern, values, grad) if ctx.needs_input_grad[2] else None
+        d_values = ctx.drop(sddmm(ctx.pattern, grad, dense)) if ctx.needs_input_grad[1] else None
+        d_dense = spmm_t(ctx.pattern, ctx.drop(values), grad) if ctx.needs_input_grad[2] else None
         d_bias = column_sums(grad) if ctx.needs_input_grad[3] else None
-        return None, d_values, d_dense, d_bias
+        return None, d_values, d_dense, d_bias, None, None
 
 
 class Sddmm(Function):
@@ -148,18 +150,20 @@ class Sddmm(Function):
 
 class Gram(Function):
     @staticmethod
-    def forward(ctx, pattern: Pattern, rows: Tensor) -> Tensor:
-        ctx.pattern = pattern
+    def forward(ctx, pattern: Pattern, rows: Tensor, scale: float) -> Tensor:
+        ctx.pattern, ctx.scale = pattern, scale
         ctx.save_for_backward(rows)
-        return sddmm(pattern, rows, rows)
+        return sddmm(pattern, rows * scale if scale != 1 else rows, rows)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
         (rows,) = ctx.saved_tensors
         p: Pattern = ctx.pattern
+        both = add_reverse(p, grad) if p.symmetric else grad  # one product in place of two
+        d_rows = spmm(p, both, rows)
         if not p.symmetric:
-            return None, spmm(p, grad, rows) + spmm_t(p, grad, rows)
-        return None, spmm(p, add_reverse(p, grad), rows)  # one product in place of two
+            d_rows += spmm_t(p, grad, rows)
+        return None, d_rows * ctx.scale if ctx.scale != 1 else d_rows, None
 
 
 class SparseLinear(Function):

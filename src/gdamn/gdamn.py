@@ -14,6 +14,7 @@ from .config import BETAS, PlusSettings, Settings, preset
 from .em import expectation_maximisation
 from .errors import ConfigError, GraphError
 from .graph import Graph
+from .ordering import local_order, put_back, renumbered
 from .problem import Problem, choose_device, make_problem
 from .training import Progress, Watch, reproducible_threads
 
@@ -41,13 +42,17 @@ class GDAMN(NodeClassifier):
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
         device = choose_device(s.device)
+        order = local_order(graph)
+        moved, entries = (graph, None) if order is None else renumbered(graph, order)
         with reproducible_threads(s.threads):
-            problem = make_problem(graph, s.normalize, s.dropout_input, device)
+            problem = make_problem(moved, s.normalize, s.dropout_input, device)
             watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
-        self.tensors_ = _tensors(graph, watch.best_state)
+        self.tensors_ = _tensors(moved, watch.best_state)
+        if order is not None and entries is not None:
+            self.tensors_ = put_back(self.tensors_, graph, order, entries)
 
     def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
         """β from the paper's five values, by the validation accuracy of a whole fit each."""

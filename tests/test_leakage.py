@@ -59,7 +59,11 @@ def test_validation_labels_only_choose_the_epoch(graph, name):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"beta": "auto", "epochs": 2, "em_iterations": 1}, {"annotate_epochs": 4, "epochs": 8, "pseudo_labels": "soft"}],
+    [
+        {"beta": "auto", "epochs": 2, "em_iterations": 1},
+        {"start": "auto", "candidates": "all"},
+        {"annotate_epochs": 4, "epochs": 8, "pseudo_labels": "soft"},
+    ],
 )
 def test_settings_that_choose_on_validation_read_no_test_label(graph, settings):
     blind = scrambled(graph, graph.train_mask | graph.val_mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,17 @@ def data_root() -> Path:
     if not given or not Path(given).is_dir():
         pytest.skip("the benchmark files are not here: set GDAMN_DATA to the folder that holds them")
     return Path(given)
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """On tiny graphs threads only wait for each other."""
+    import numba
+    import torch
+
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(1)
+    numba.set_num_threads(1)
+    yield
+    torch.set_num_threads(before[0])
+    numba.set_num_threads(before[1])

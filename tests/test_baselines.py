@@ -25,7 +25,7 @@ from gdamn.data import load
 from gdamn.inputs import feature_block
 from gdamn.kernels import Key, use_kernels
 from gdamn.methods import make
-from gdamn.propagators import MLP
+from gdamn.propagators import MLP, without_nodes
 from gdamn.training import Adam
 
 CPU = torch.device("cpu")
@@ -34,15 +34,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 both = pytest.mark.parametrize("path", ["fast", "torch"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """On tiny graphs threads only wait for each other."""
-    before = torch.get_num_threads(), numba.get_num_threads()
-    torch.set_num_threads(1)
-    numba.set_num_threads(1)
-    yield
-    torch.set_num_threads(before[0])
-    numba.set_num_threads(before[1])
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def build(weighted: bool) -> Graph:
@@ -430,7 +422,7 @@ def test_grand_with_batch_norm_by_dense_matrices(path, graph, sparse):
         (found,) = net(block(graph, 0.5, sparse), None)
         net.body.rate = 0.0
         (drawn,) = net(block(graph, 0.0, sparse), Key(5))
-        mask = (net.masked(torch.ones(N, 1), Key(5).fold(0)) > 0).float()
+        mask = (without_nodes(torch.ones(N, 1), net.drop_node, Key(5).fold(0)) > 0).float()
     torch.testing.assert_close(found, answer(0.6 * dense(graph)), **CLOSE)
     torch.testing.assert_close(drawn, answer(mask * dense(graph)), **CLOSE)
 

@@ -21,18 +21,17 @@ from .inputs import Block
 from .kernels import Key
 from .label_network import LabelNetwork
 from .objectives import (
-    consistency,
     e_step_target,
     m_step_target,
     p_loss,
+    passes_loss,
     pretrain_target,
-    q_loss,
     structure_kl,
     structure_prior,
 )
 from .problem import Problem
 from .propagators import draws, make_propagator
-from .training import Record, Watch, copy_state, decayed, evaluate, make_generator, run_epochs
+from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
 def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
@@ -78,25 +77,26 @@ class EM:
 
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the plain graph or without it (``start``); returns its opinion."""
-        structure, device, start = self.problem.structure, self.problem.device, self.s.start
-        graphs = {"graph": gcn_adjacency(structure, device), "features": loops_only(structure, device)}
+        start = self.s.start
         if start == "auto" and len(self.problem.val) == 0:
             start = "graph"
         if start != "auto":
-            return self.pretrain_on(graphs[start], start)
+            return self.pretrain_on(start)
         found = []
-        for name, adjacency in graphs.items():
+        for name in ("graph", "features"):
             begin = len(self.watch.history)
             self.q = self.new_q(self.root.fold("start q"))
-            opinion = self.pretrain_on(adjacency, name)
+            opinion = self.pretrain_on(name)
             reached = max((record["val_accuracy"] for record in self.watch.history[begin:]), default=0.0)
             found.append((reached, opinion, self.q))
         _, opinion, self.q = max(found, key=lambda entry: entry[0])  # a tie goes to the graph
         return opinion
 
-    def pretrain_on(self, adjacency: Adjacency, name: str) -> Tensor:
-        """Line 3 on one graph: the known labels, with the entropy regulariser."""
+    def pretrain_on(self, name: str) -> Tensor:
+        """Line 3 on the graph, or on the features alone: the known labels, with the entropy regulariser."""
         s, problem = self.s, self.problem
+        plain = gcn_adjacency if name == "graph" else loops_only
+        adjacency = plain(problem.structure, problem.device)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
         target = pretrain_target(problem.labels, problem.train)
         choosable = s.em_iterations == 0 or s.candidates == "all"
@@ -180,7 +180,8 @@ class EM:
         def loss(step: Key) -> dict[str, Tensor]:
             passes = draws(q, adjacency, [problem.x], step, s.draws)
             rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
-            return passes_loss(passes, target, beta, rise * s.consistency, s)
+            sharpening = s.consistency_temperature, s.consistency_confidence
+            return passes_loss(passes, target, beta, rise * s.consistency, *sharpening)
 
         def after(epoch: int, values: Record, started: float) -> None:
             nonlocal logits, opinion, passed
@@ -219,23 +220,3 @@ def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
     logits: Tensor = q(adjacency, [x], None)
     q.train()
     return logits
-
-
-@torch.no_grad()
-def follow(mean: nn.Module, network: nn.Module, keep: float) -> None:
-    """Move an average of weights towards a network's, keeping this share of what it was."""
-    for average, value in zip(mean.state_dict().values(), network.state_dict().values(), strict=True):
-        if average.is_floating_point():
-            average.lerp_(value, 1 - keep)
-        else:
-            average.copy_(value)
-
-
-def passes_loss(passes: list[Tensor], target: Tensor, beta: float, weight: float, s: Settings) -> dict[str, Tensor]:
-    """q's loss, the mean over its noisy passes, and their consistency where there are several."""
-    parts = [q_loss(logits, target, beta) for logits in passes]
-    if len(parts) == 1:
-        return parts[0]
-    total = {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
-    apart = consistency(passes, s.consistency_temperature, s.consistency_confidence)
-    return {**total, "loss": total["loss"] + weight * apart, "consistency": apart}

@@ -84,3 +84,15 @@ def consistency(passes: Sequence[Tensor], temperature: float, confidence: float)
         sharp = F.softmax(mean.clamp_min(1e-30).log() / temperature, dim=1)
         sure = (mean.amax(1) >= confidence).float()
     return ((p - sharp).square().sum(2) * sure).mean()
+
+
+def passes_loss(
+    passes: Sequence[Tensor], target: Tensor, beta: float, weight: float, temperature: float, confidence: float
+) -> dict[str, Tensor]:
+    """q's loss, the mean over its noisy passes, and ``weight`` times their consistency where there are several."""
+    parts = [q_loss(logits, target, beta) for logits in passes]
+    if len(parts) == 1:
+        return parts[0]
+    total = {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
+    apart = consistency(passes, temperature, confidence)
+    return {**total, "loss": total["loss"] + weight * apart, "consistency": apart}

@@ -193,6 +193,16 @@ def copy_state(module: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
+@torch.no_grad()
+def follow(mean: nn.Module, network: nn.Module, keep: float) -> None:
+    """Move an average of weights towards a network's, keeping this share of what it was."""
+    for average, value in zip(mean.state_dict().values(), network.state_dict().values(), strict=True):
+        if average.is_floating_point():
+            average.lerp_(value, 1 - keep)
+        else:
+            average.copy_(value)
+
+
 def make_generator(key: Key) -> torch.Generator:
     """A torch generator for initial weights, from a key."""
     return torch.Generator().manual_seed(key.value & ((1 << 63) - 1))

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import pytest
-import torch
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    before = torch.get_num_threads(), numba.get_num_threads()
-    torch.set_num_threads(1)
-    numba.set_num_threads(1)
-    yield
-    torch.set_num_threads(before[0])
-    numba.set_num_threads(before[1])
+@pytest.fixture(autouse=True, scope="module")
+def alone(one_thread):
+    """Every module here runs on one thread."""

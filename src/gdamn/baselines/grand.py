@@ -7,15 +7,14 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..adjacency import Adjacency, gcn_adjacency
 from ..config import setting
 from ..inputs import Block
 from ..kernels import Key, dropout, softmax_losses
-from ..objectives import pretrain_target
+from ..objectives import consistency, pretrain_target
 from ..problem import Problem
-from ..propagators import MLP
+from ..propagators import MLP, without_nodes
 from ..propagators.common import child
 from .common import Forward, Loss, LossSelected, NetworkClassifier
 
@@ -75,7 +74,7 @@ class GRAND(nn.Module):
         if self.input_norm is not None:
             return [self.from_features(x, k) for k in keys]
         weight = self.body.first[0]
-        parts = [self.masked(x.linear(weight, child(k, "input")), k) for k in keys]
+        parts = [without_nodes(x.linear(weight, child(k, "input")), self.drop_node, k) for k in keys]
         products = self.propagated(torch.cat(parts, 1)).chunk(len(keys), 1)  # one product propagates all augmentations
         return [self.body.after_first(product, k) for product, k in zip(products, keys, strict=True)]
 
@@ -94,8 +93,8 @@ class GRAND(nn.Module):
         """X̄ [N, F]."""
         if self.dense is None:
             self.dense = whole(x)
-            self.evaluated = self.propagated(self.masked(self.dense, None))
-        return self.evaluated if key is None else self.propagated(self.masked(self.dense, key))
+            self.evaluated = self.propagated(without_nodes(self.dense, self.drop_node, None))
+        return self.evaluated if key is None else self.propagated(without_nodes(self.dense, self.drop_node, key))
 
     def propagated(self, h: Tensor) -> Tensor:
         """1/(K+1) Σ_{k≤K} S^k h, as h + S (h + S (h + …))."""
@@ -103,14 +102,6 @@ class GRAND(nn.Module):
         for _ in range(self.steps):
             total = self.adjacency.propagate(total, None).add_(h)
         return total
-
-    def masked(self, product: Tensor, key: Key | None) -> Tensor:
-        """Rows left out with probability δ and not scaled up: [N, H]; their mean (1 - δ) without a key."""
-        kept = 1 - self.drop_node
-        if key is None:
-            return product * kept
-        rows = torch.ones(len(product), 1, device=product.device)
-        return product * (dropout(rows, self.drop_node, key.fold("nodes")) * kept)
 
 
 def whole(x: Block) -> Tensor:
@@ -154,10 +145,7 @@ class GRANDClassifier(NetworkClassifier):
         def loss(step: Key) -> dict[str, Tensor]:
             logits = grand(problem.x, step, s.samples)
             likelihood = torch.stack([softmax_losses(z, target)[0] for z in logits]).mean()
-            p = F.softmax(torch.stack(logits), dim=2)  # [M, N, C]
-            with torch.no_grad():
-                sharp = F.softmax(p.mean(0).clamp_min(1e-30).log() / s.temperature, dim=1)
-            consistency = (p - sharp).square().sum(2).mean()
-            return {"loss": likelihood + s.lambda_ * consistency, "likelihood": likelihood, "consistency": consistency}
+            apart = consistency(logits, s.temperature, 0.0)
+            return {"loss": likelihood + s.lambda_ * apart, "likelihood": likelihood, "consistency": apart}
 
         return loss

@@ -15,7 +15,7 @@ from .gat import GAT
 from .gcn import GCN
 from .gcnii import GCNII
 from .mlp import MLP
-from .random import RandomPropagation
+from .random import RandomPropagation, without_nodes
 from .sage import SAGE
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "draws",
     "initialise",
     "make_propagator",
+    "without_nodes",
 ]

@@ -53,7 +53,7 @@ class RandomPropagation(nn.Module):
 
     def draws(self, adjacency: Adjacency, blocks: Sequence[Block], keys: Sequence[Key | None]) -> list[Tensor]:
         """Logits [N, C] of each draw; side by side, so that one product carries them all."""
-        parts = [self.masked(side_by_side(blocks, self.body.first, key), key) for key in keys]
+        parts = [without_nodes(side_by_side(blocks, self.body.first, key), self.drop_node, key) for key in keys]
         total = power = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
         edges = child(keys[0], "edges")
         for step in range(self.steps):
@@ -62,10 +62,11 @@ class RandomPropagation(nn.Module):
         products = (total / (self.steps + 1)).chunk(len(keys), 1)
         return [self.body.after_first(product, key) for product, key in zip(products, keys, strict=True)]
 
-    def masked(self, product: Tensor, key: Key | None) -> Tensor:
-        """Rows left out with probability δ and not scaled up: [N, H]; their mean (1 - δ) without a key."""
-        kept = 1 - self.drop_node
-        if key is None:
-            return product * kept
-        rows = torch.ones(len(product), 1, device=product.device)
-        return product * (dropout(rows, self.drop_node, key.fold("nodes")) * kept)
+
+def without_nodes(product: Tensor, rate: float, key: Key | None) -> Tensor:
+    """Rows left out with probability ``rate`` and not scaled up: [N, H]; their mean (1 - rate) without a key."""
+    kept = 1 - rate
+    if key is None:
+        return product * kept
+    rows = torch.ones(len(product), 1, device=product.device)
+    return product * (dropout(rows, rate, key.fold("nodes")) * kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import tracemalloc
 
@@ -13,9 +14,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gdamn import GDAMN, Graph
 from gdamn.config import BETAS
 from gdamn.data import load
+from gdamn.em import STARTS
 from gdamn.errors import GdamnError, GraphError
 
-QUICK = {"epochs": 3, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1, "candidates": "em"}
+QUICK = {
+    "start": "graph",
+    "epochs": 3,
+    "pretrain_epochs": 4,
+    "hidden": 8,
+    "projection": 8,
+    "threads": 1,
+    "candidates": "em",
+}
 
 
 @pytest.fixture(scope="module")
@@ -351,8 +361,34 @@ def test_auto_start_is_the_one_that_validates_better(graph, noise):
     from gdamn.data.noise import plant
 
     given = plant(graph, noise, seed=0) if noise else graph
-    models = {s: fit(given, start=s, pretrain_epochs=20) for s in ("graph", "features", "auto")}
-    reached = {s: max(r["val_accuracy"] for r in m.history_[:20]) for s, m in models.items()}
-    better = "features" if reached["features"] > reached["graph"] else "graph"
-    assert phases(models["auto"])[0] == ("pre-train", 40)
-    assert models["auto"].history_[40:] == models[better].history_[20:]
+    models = {s: fit(given, start=s, pretrain_epochs=20) for s in (*STARTS, "auto")}
+    reached = {s: max(r["val_accuracy"] for r in models[s].history_[:20]) for s in STARTS}
+    better = max(STARTS, key=lambda s: reached[s])  # a tie goes to the first
+    names = ("pre-train", "pre-train (similar)", "pre-train (features)")
+    assert phases(models["auto"])[:3] == [(name, 20) for name in names]
+    assert models["auto"].history_[60:] == models[better].history_[20:]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_similar_start_is_a_fit_on_the_graph_weighed_by_cosines(graph, sparse):
+    rng = np.random.default_rng(0)
+    features = np.abs(rng.normal(size=(graph.num_nodes, 40))) * (rng.random((graph.num_nodes, 40)) < 0.2)
+    features = features.astype(np.float32) if sparse else features.astype(np.float32) + 0.01
+    given = Graph.build(
+        np.stack([graph.rows, graph.indices]),
+        features,
+        graph.labels,
+        train_mask=graph.train_mask,
+        val_mask=graph.val_mask,
+        test_mask=graph.test_mask,
+    )
+    assert given.is_sparse == sparse
+    length = np.maximum(np.linalg.norm(features, axis=1), 1e-12)
+    cosines = (features[given.rows] * features[given.indices]).sum(1) / length[given.rows] / length[given.indices]
+    by_hand = dataclasses.replace(given, weights=(cosines / cosines.mean()).astype(np.float32))
+    no_noise = {f"dropout_{what}": 0.0 for what in ("input", "hidden", "labels", "attention")}
+    ours, theirs = fit(given, start="similar", **no_noise), fit(by_hand, **no_noise)
+    assert [r["loss"] for r in ours.history_] == pytest.approx([r["loss"] for r in theirs.history_], rel=1e-3)
+    for name in ("probabilities", "edge.hard", "edge.soft", "edge.used"):
+        assert np.allclose(ours.tensors_[name], theirs.tensors_[name], atol=1e-3), name
+    assert not np.allclose(ours.tensors_["edge.soft"], fit(given, **no_noise).tensors_["edge.soft"], atol=1e-3)

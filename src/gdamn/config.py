@@ -117,10 +117,10 @@ class Settings(BaseSettings):
     )
 
     start: str = setting(
-        "graph",
-        "Pre-train q on the graph (the paper), without its edges (features), or both and go on with the one of the "
-        "higher validation accuracy (auto).",
-        ("graph", "features", "auto"),
+        "auto",
+        "Pre-train q on the graph (the paper), on the graph whose edges weigh as their ends' features agree (similar), "
+        "without edges (features), or on each and go on with the one of the highest validation accuracy (auto).",
+        ("graph", "similar", "features", "auto"),
     )
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")

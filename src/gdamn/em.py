@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -33,6 +34,9 @@ from .problem import Problem
 from .propagators import draws, make_propagator
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
+STARTS = ("graph", "similar", "features")
+"""What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
+
 
 def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
     """Fit q and p; the watch keeps the history and the state of q's best epoch."""
@@ -46,13 +50,18 @@ class EM:
         self.problem, self.s, self.watch = problem, settings, watch
         self.root = Key(settings.seed).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
-        self.p = LabelNetwork(problem, settings, make_generator(self.root.fold("start p"))).to(problem.device)
+        self.p = self.new_p()
+        self.start = "graph"
 
     def new_q(self, key: Key) -> nn.Module:
         """A fresh feature propagator q_θ."""
         s, problem = self.s, self.problem
         q = make_propagator(s.propagator, [problem.x.width], problem.num_classes, s, make_generator(key))
         return q.to(problem.device)
+
+    def new_p(self) -> LabelNetwork:
+        """The fresh label propagator p_φ with its attention."""
+        return LabelNetwork(self.problem, self.s, make_generator(self.root.fold("start p"))).to(self.problem.device)
 
     def run(self) -> None:
         """Algorithm 1."""
@@ -76,26 +85,33 @@ class EM:
             self.keep_structure(labels, posterior, weights)
 
     def pretrain(self) -> Tensor:
-        """Line 3: q learns the known labels, on the plain graph or without it (``start``); returns its opinion."""
+        """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
         start = self.s.start
         if start == "auto" and len(self.problem.val) == 0:
             start = "graph"
-        if start != "auto":
-            return self.pretrain_on(start)
         found = []
-        for name in ("graph", "features"):
+        for name in STARTS if start == "auto" else (start,):
             begin = len(self.watch.history)
             self.q = self.new_q(self.root.fold("start q"))
             opinion = self.pretrain_on(name)
-            reached = max((record["val_accuracy"] for record in self.watch.history[begin:]), default=0.0)
-            found.append((reached, opinion, self.q))
-        _, opinion, self.q = max(found, key=lambda entry: entry[0])  # a tie goes to the graph
+            reached = [record["val_accuracy"] for record in self.watch.history[begin:]]
+            found.append((max(reached, default=0) if start == "auto" else 0, name, opinion, self.q))
+        _, self.start, opinion, self.q = max(found, key=lambda entry: entry[0])  # a tie goes to the first
+        if self.start == "similar":
+            self.problem = self.weighed
+            self.p = self.new_p()
         return opinion
 
+    @cached_property
+    def weighed(self) -> Problem:
+        """The problem on the graph whose edges weigh as their ends' features agree."""
+        return self.problem.weighed_by_features()
+
     def pretrain_on(self, name: str) -> Tensor:
-        """Line 3 on the graph, or on the features alone: the known labels, with the entropy regulariser."""
-        s, problem = self.s, self.problem
-        plain = gcn_adjacency if name == "graph" else loops_only
+        """Line 3 on one graph: the known labels, with the entropy regulariser."""
+        s, self.start = self.s, name
+        problem = self.weighed if name == "similar" else self.problem
+        plain = loops_only if name == "features" else gcn_adjacency
         adjacency = plain(problem.structure, problem.device)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
         target = pretrain_target(problem.labels, problem.train)
@@ -191,8 +207,9 @@ class EM:
             logits = predict(shown, adjacency, problem.x)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
-            phase = f"E-step {iteration}" if iteration else "pre-train"
-            record = {"phase": phase, "iteration": iteration, "epoch": epoch, **values}
+            before = "pre-train" if self.start == "graph" else f"pre-train ({self.start})"
+            phase = f"E-step {iteration}" if iteration else before
+            record = {"phase": phase, "iteration": iteration, "start": self.start, "epoch": epoch, **values}
             self.watch.record({**record, **evaluate(problem, logits)}, epochs, started, state)
 
         groups = decayed(q, self.decay(iteration), s.decay)

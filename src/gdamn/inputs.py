@@ -9,8 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from .kernels import Key, Pattern, dropout, matmul, sparse_linear
+from .kernels import Key, Pattern, dropout, gram, matmul, sparse_linear
+
+CHUNK = 1 << 16
+"""Edges whose features are compared at a time where those are sparse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +46,28 @@ class Block:
         assert self.dense is not None
         return dropout(self.dense, self.rate, key)
 
+    def cosines(self, edges: Pattern) -> Tensor:
+        """cos(x_i, x_j) on every entry: [E]; 0 where a row of X is 0."""
+        if self.pattern is None or self.values is None:
+            assert self.dense is not None
+            return gram(edges, F.normalize(self.dense, dim=1, eps=1e-12), 1.0)
+        x = sp.csr_array((self.values.cpu().numpy(), self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+        lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).reshape(-1))
+        unit = sp.csr_array(x.multiply(1 / np.maximum(lengths, 1e-12)[:, None]))
+        columns = edges.indices
+        rows = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))
+        found = np.empty(len(columns), np.float32)
+        for begin in range(0, len(columns), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            found[part] = unit[rows[part]].multiply(unit[columns[part]]).sum(axis=1)
+        return torch.as_tensor(found).to(self.values.device)
 
-def feature_block(features: Any, normalize: str, rate: float, device: torch.device) -> Block:
-    """The features, normalised, on the device."""
-    x = normalized(features, normalize)
+
+def feature_block(
+    features: Any, normalize: str, rate: float, device: torch.device, reference: Any | None = None
+) -> Block:
+    """The features, normalised as those of ``reference`` were (their own normalisation without it), on the device."""
+    x = normalized(features, normalize, reference)
     if sp.issparse(x):
         pattern = Pattern.from_csr(x.indptr, x.indices, x.shape)
         return Block(x.shape[1], rate, pattern=pattern, values=torch.as_tensor(x.data).to(device))
@@ -57,17 +79,20 @@ def label_block(labels: Tensor, rate: float) -> Block:
     return Block(labels.shape[1], rate, dense=labels)
 
 
-def normalized(features: Any, how: str) -> Any:
+def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
     """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
 
     Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread and keeps the zeros.
+    What is learned from all nodes (what auto means, means and spreads) comes from ``reference``: the features of the
+    fit, where others are to be read as it read its own.
     """
+    reference = features if reference is None else reference
     if how == "binary":
         present = features != 0
         return normalized(present.astype(np.float32), "row")
     sparse = sp.issparse(features)
-    values = features.data if sparse else features
     if how == "auto":
+        values = reference.data if sp.issparse(reference) else reference
         how = "row" if features.shape[1] and (values.size == 0 or values.min() >= 0) else "none"
     if how == "none" or features.shape[1] == 0:
         return features
@@ -79,8 +104,8 @@ def normalized(features: Any, how: str) -> Any:
         scaled = features.copy()
         scaled.data = features.data * np.repeat(scale, np.diff(features.indptr)).astype(np.float32)
         return scaled
-    mean = np.asarray(features.mean(axis=0)).reshape(-1)
-    square = np.asarray((features * features).mean(axis=0)).reshape(-1)
+    mean = np.asarray(reference.mean(axis=0)).reshape(-1)
+    square = np.asarray((reference * reference).mean(axis=0)).reshape(-1)
     spread = np.sqrt(np.maximum(square - mean**2, 0))
     spread = np.where(spread > 1e-12, spread, 1).astype(np.float32)
     if not sparse:

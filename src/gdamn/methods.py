@@ -45,6 +45,7 @@ class Method:
 _PAPER = "Chen et al., Graph Decoupling Attention Markov Networks, TNNLS 2022"
 _GDAMN = (".gdamn", "GDAMN")
 _GMNN: dict[str, Setting] = {
+    "start": "graph",
     "hard": False,
     "soft": False,
     "p_input": "labels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -51,6 +51,17 @@ class Problem:
         known = distribution.clone()
         known[self.train] = self.labels[self.train]
         return known
+
+    def weighed_by_features(self) -> Problem:
+        """The same problem on A ⊙ C with C_ij = max(cos(x_i, x_j), 0) over its mean on the edges.
+
+        A wrong edge joins nodes whose features have less in common than those of a right one, so it counts less.
+        Divided by the mean, an average edge weighs as much as a loop, as it does in the plain graph.
+        """
+        cosines = self.x.cosines(self.structure.pattern).clamp_min(0).cpu().numpy()
+        edges = cosines[self.structure.off_loop]
+        mean = float(edges.mean(dtype=np.float64)) if len(edges) else 0.0
+        return replace(self, structure=self.structure.weighed((cosines / max(mean, 1e-12)).astype(np.float32)))
 
 
 def choose_device(name: str) -> torch.device:

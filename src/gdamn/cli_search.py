@@ -10,6 +10,8 @@ import typer
 from . import display
 from .cli import DataRoot, app, reporting
 from .errors import ConfigError
+from .own import TABLES
+from .own.cli_options import data_name
 
 
 @app.command(epilog="Example: gdamn tune cora --trials 50 --seeds 4 --out runs/tune-cora")
@@ -33,7 +35,9 @@ def tune(
 
     if trials < 1 or seeds < 1:
         raise ConfigError("--trials and --seeds must be 1 or more.")
-    folder = out or Path("runs") / f"tune-{dataset}-{method}"
+    if Path(dataset).suffix.lower() in TABLES:
+        raise ConfigError(f"gdamn tune reads no tables such as '{dataset}'; save the graph as npz, or name a data set.")
+    folder = out or Path("runs") / f"tune-{data_name(dataset)}-{method}"
     with display.CountView("trials", trials) as view:
         best = tuning.tune(
             dataset,

@@ -61,6 +61,10 @@ class Structure:
         found: torch.Tensor = self._tensors[key]
         return found
 
+    def weighed(self, factors: NDArray[np.float32]) -> Structure:
+        """The same pattern with every edge's weight times its factor [E]; loops stay."""
+        return replace(self, weights=np.where(self.loop, self.weights, self.weights * factors), _tensors={})
+
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """[E] True where the entry may be cut: everywhere but on self-loops."""
@@ -298,6 +302,41 @@ class Graph:
         from .data.convert import to_networkx
 
         return to_networkx(self)
+
+    @classmethod
+    def from_tables(
+        cls,
+        nodes: Any,
+        edges: Any,
+        *,
+        id: str | None = None,
+        label: str | None = None,
+        features: Sequence[str] | None = None,
+        text: str | None = None,
+        weight: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        split: str | None = None,
+        val_share: float = 0.2,
+        test_share: float = 0.0,
+        directed: bool = False,
+        seed: int = 0,
+        name: str = "graph",
+    ) -> Graph:
+        """From data frames of nodes and edges: pandas, polars, or anything that gives Arrow.
+
+        The keywords name columns, as the options of ``gdamn train`` do (:class:`gdamn.own.options.Options`); ``split``
+        is the column that says train, val or test. Numbers are standardised, names one-hot encoded, a text becomes
+        TF-IDF; ``meta["notes"]`` tells what was done.
+        """
+        from .own.assemble import from_frames
+        from .own.options import Options
+
+        nodes_columns = {"id": id, "label": label, "features": features, "text": text, "split_column": split}
+        edges_columns = {"weight": weight, "source": source, "target": target, "directed": directed}
+        shares = {"val_share": val_share, "test_share": test_share}
+        options = Options.make({**nodes_columns, **edges_columns, **shares})
+        return from_frames(nodes, edges, options, seed=seed, name=name)
 
 
 def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:

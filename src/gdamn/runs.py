@@ -111,6 +111,8 @@ def run_seed(
     estimator = make_estimator(spec, seed).fit(graph, progress=progress)
     measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
+    if "encoder" in graph.meta:  # own files: new ones can be read in the same way
+        io.write_json(out / "encoder.json", {**graph.meta["encoder"], "class_names": list(graph.class_names)})
     return measured
 
 
@@ -132,6 +134,7 @@ def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
 def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
     weights = estimator.edge_weights_
+    notes = {"notes": graph.meta["notes"]} if "notes" in graph.meta else {}
     return {
         "split": graph.meta.get("split"),
         "selection": estimator.protocol_["selection"],
@@ -141,6 +144,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
         "noise": None if weights is None else noise_report(graph, weights),
+        **notes,
     }
 
 
@@ -216,6 +220,8 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         "versions": versions(),
     }
     reports = [result["noise"] for result in results if result["noise"] is not None]
+    if results[0].get("notes"):
+        summary["notes"] = results[0]["notes"]
     if reports:
         summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
     return summary
@@ -225,7 +231,7 @@ def split_text(dataset: str, splits: Sequence[object]) -> str:
     """The kind of split, and which ones were used where there are several."""
     from . import data
 
-    kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "as given"
+    kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "own files"
     used = [str(split) for split in dict.fromkeys(splits) if split is not None and split != kind]
     return f"{kind}: {', '.join(used)}" if used else kind
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import __version__
 from .errors import ConfigError
+from .own import is_own
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class RunSpec:
     """What is run; everything that decides the results, and nothing that doesn't (folders, processes).
 
     Attributes:
-        dataset: name of the data set.
+        dataset: name of the data set, or the path of own files (:mod:`gdamn.own`).
         method: name of the method.
         seeds: the seeds, one model each.
         noise: planted edges between classes per edge of the graph.
-        options: further options of :func:`gdamn.data.load`, such as ``split``.
+        options: further options of :func:`gdamn.data.load`, such as ``split``; for own files how they are read, and
+            their hashes.
         settings: settings of the method other than its defaults; all of them once the spec is resolved.
     """
 
@@ -98,7 +100,8 @@ class RunSpec:
                 raise ConfigError(f"'{where}' gives {value!r} for '{key}', which has the wrong type.")
         if "dataset" not in given:
             raise ConfigError(f"'{where}' names no data set; add a line such as dataset = \"cora\".")
-        given["dataset"] = given["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
+        if not is_own(given["dataset"]):
+            given["dataset"] = given["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         given["seeds"] = tuple(given.get("seeds", (0,)))
         given["noise"] = float(given.get("noise", 0.0))
         return cls(**given)

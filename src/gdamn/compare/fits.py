@@ -68,7 +68,7 @@ class FitStore:
 def data_name(config: dict[str, Any]) -> str:
     """A data set with what was changed of it, as on the command line."""
     noise = f" --noise {config['noise']:g}" if config.get("noise") else ""
-    given = (config.get("options") or {}).items()
+    given = ((key, value) for key, value in (config.get("options") or {}).items() if key != "sha256")
     options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in given)
     return f"{config['dataset']}{noise}{options}"
 

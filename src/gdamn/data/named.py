@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
+from ..own import is_own
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -148,21 +149,23 @@ def load(
     """Load a data set by name.
 
     Args:
-        name: one of :data:`DATASETS`; upper case and underscores are forgiven.
+        name: one of :data:`DATASETS` (upper case and underscores are forgiven), or the path of own files
+            (:mod:`gdamn.own`).
         data_root: folder to look into first; then the one in ``GDAMN_DATA``, then the user's cache folder.
         seed: seed of everything random: the split, planted noise, synthetic graphs.
         split: number of the split where there are several; the seed when left out.
         noise: plant this many random inter-class edges per edge, see :func:`gdamn.data.noise.plant`.
         **options: what this data set's loader takes beyond that (``DATASETS[name].options``).
     """
+    if is_own(str(name)):
+        own = _own(str(name), seed, split, options)
+        return own if noise == 0 else _planted(own, noise, seed)
     info = _info(name)
     unknown = sorted(set(options) - set(info.options))
     if unknown:
         takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
         raise ConfigError(f"The data set {info.name} has no option '{unknown[0]}'; {takes}.")
-    for what, number in (("seed", seed), ("split", split)):
-        if number is not None and (isinstance(number, bool) or int(number) != number or number < 0):
-            raise ConfigError(f"The {what} must be a whole number that isn't negative, not {number!r}.")
+    _check_numbers(seed, split)
     if split is not None and info.split == PUBLIC:
         raise ConfigError(f"The data set {info.name} has one public split; leave the split number out.")
     module, function = info.loader.split(":")
@@ -170,11 +173,30 @@ def load(
     number = seed if split is None else split
     graph: Graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), **options)
     graph = replace(graph, meta={**graph.meta, "dataset": info.name, "seed": int(seed)})
-    if noise == 0:
-        return graph
+    return graph if noise == 0 else _planted(graph, noise, seed)
+
+
+def _own(path: str, seed: int, split: int | None, options: dict[str, Any]) -> Graph:
+    """The graph of own files."""
+    from ..own import load as read
+
+    _check_numbers(seed, split)
+    graph = read(path, seed=int(seed), split=split, **options)
+    return replace(graph, meta={**graph.meta, "dataset": path, "seed": int(seed)})
+
+
+def _planted(graph: Graph, noise: float, seed: int) -> Graph:
+    """The graph with planted edges."""
     from .noise import plant
 
     return plant(graph, noise, seed)
+
+
+def _check_numbers(seed: Any, split: Any) -> None:
+    """Seeds and numbers of splits are whole and not negative."""
+    for what, number in (("seed", seed), ("split", split)):
+        if number is not None and (isinstance(number, bool) or int(number) != number or number < 0):
+            raise ConfigError(f"The {what} must be a whole number that isn't negative, not {number!r}.")
 
 
 def _info(name: str) -> DataInfo:

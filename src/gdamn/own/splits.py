@@ -1,0 +1,49 @@
+"""Splits of labelled nodes that nobody split: stratified, seeded, and never without a training node of a class."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+
+def held_out(labels: NDArray[np.int64], val: float, test: float, seed: int) -> tuple[Mask, Mask, Mask]:
+    """Training, validation and test nodes among the labelled ones: each class gives about these shares.
+
+    Every class keeps a node for training, so classes with one node give none.
+    """
+    rng = np.random.default_rng([seed, 0x0117])
+    train = labels >= 0
+    tested = _drawn(train, labels, test, rng)
+    train = train & ~tested
+    left = val / (1 - test) if test < 1 else 0.0
+    validation = _drawn(train, labels, left, rng)
+    return train & ~validation, validation, tested
+
+
+def validation_from(train: Mask, labels: NDArray[np.int64], share: float, seed: int) -> tuple[Mask, Mask]:
+    """Training and validation nodes from a training set."""
+    rng = np.random.default_rng([seed, 0x0117])
+    validation = _drawn(train, labels, share, rng)
+    return train & ~validation, validation
+
+
+def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.Generator) -> Mask:
+    """About this share of a set, drawn from each class; the rounding is made good over all classes together."""
+    drawn = np.zeros(len(labels), bool)
+    nodes = rng.permutation(np.flatnonzero(from_))
+    if share <= 0 or len(nodes) == 0:
+        return drawn
+    counts = np.unique(labels[nodes], return_counts=True)[1]
+    exact = counts * share
+    take = np.minimum(np.floor(exact).astype(np.int64), counts - 1)
+    wanted = round(float(exact.sum()))
+    for at in np.argsort(take - exact, kind="stable"):  # those that lost most by rounding first
+        if take.sum() >= wanted:
+            break
+        take[at] += take[at] < counts[at] - 1
+    nodes = nodes[np.argsort(labels[nodes], kind="stable")]
+    place = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    drawn[nodes[place < np.repeat(take, counts)]] = True
+    return drawn

@@ -112,3 +112,11 @@ def test_csv_of_many_blocks_has_every_row(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ValueError, match="different lengths"):
         io.write_csv(tmp_path / "bad.csv", {"i": np.arange(2), "w": np.zeros(3)})
     assert not (tmp_path / "bad.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "\r"])
+def test_csv_names_with_line_ends_come_back(tmp_path, name):
+    io.write_csv(tmp_path / "names.csv", {"node": np.array([name, "plain"], object), "value": np.array([1, 2])})
+    with (tmp_path / "names.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["node", "value"], [name, "1"], ["plain", "2"]]
+    assert (tmp_path / "names.csv").read_bytes().endswith(b"plain,2\n")

@@ -19,14 +19,16 @@ _WHERE = {
     "GDAMN": ".gdamn",
     "GDAMNPlus": ".gdamn",
     "Graph": ".graph",
+    "RefineGraph": ".after.transforms",
     "Settings": ".config",
     "load": ".data",
     "GdamnError": ".errors",
 }
 
-__all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "Settings", "__version__", "load"]
+__all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "RefineGraph", "Settings", "__version__", "load"]
 
 if TYPE_CHECKING:
+    from .after.transforms import RefineGraph
     from .config import Settings
     from .data import load
     from .errors import GdamnError

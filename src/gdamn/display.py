@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
+from .printable import safe
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -29,14 +32,15 @@ def console(stderr: bool = False) -> Console:
 def error(message: str) -> None:
     """One line on stderr."""
     shown = console(stderr=True)
-    line = " ".join(message.split())
+    line = safe(" ".join(message.split()))
     shown.print("[bold red]error:[/bold red]", end=" ")
     shown.print(line, markup=False, soft_wrap=True)
 
 
 def note(message: str, stderr: bool = False) -> None:
     """A line of plain text, never wrapped, so that paths and commands can be copied."""
-    console(stderr).print(message, markup=False, soft_wrap=True)
+    lines = "\n".join(map(safe, message.split("\n")))
+    console(stderr).print(lines, markup=False, soft_wrap=True)
 
 
 class ProgressView:
@@ -86,6 +90,15 @@ class ProgressView:
         bar, title = self._tasks[task], f"{name} · {phase}"
         self._bars.update(bar, total=epochs, completed=epoch + 1, description=title, detail=_detail(record))
 
+    def reading(self, what: str, done: int, total: int) -> None:
+        """Show how far a file is read; without a terminal nothing is shown, because no epoch has begun."""
+        if self._bars is None:
+            return
+        key = ("reading", what)
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(what, total=100, detail="%")
+        self._bars.update(self._tasks[key], completed=round(100 * done / max(total, 1)), visible=done < total)
+
 
 class CountView(ProgressView):
     """One bar that counts to a total, such as the trials of a search."""
@@ -107,7 +120,8 @@ class CountView(ProgressView):
 def show_summary(summary: Mapping[str, Any], out: str) -> None:
     """The result of a run: one row per seed, the mean below, and where the files are."""
     protocol = summary["protocol"]
-    table = Table(title=f"{summary['method']} on {summary['dataset']}", title_justify="left", box=SIMPLE_HEAD)
+    data = Path(summary["dataset"]).name  # own files have a whole path
+    table = Table(title=f"{summary['method']} on {data}", title_justify="left", box=SIMPLE_HEAD)
     for column in ("seed", "test accuracy", "val accuracy", "epochs", "seconds"):
         table.add_column(column, justify="left" if column == "seed" else "right")
     test, val = summary["test_accuracy"], summary["val_accuracy"]
@@ -122,6 +136,8 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
     noise = summary.get("noise")
     if noise:
         note(noise_line(noise))
+    for line in summary.get("notes", ()):
+        note(line)
     note(f"Results are in {out}; repeat the run with: gdamn train --config {out}/config.toml")
 
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .errors import OutputError
 
@@ -111,11 +111,22 @@ def write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
         raise ValueError(f"columns of different lengths: {sorted(lengths)}")
     rows = lengths.pop() if lengths else 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(_UnixLines(file), lineterminator="\r\n")
         writer.writerow(columns)
         for start in range(0, rows, CSV_BLOCK):
             block = slice(start, start + CSV_BLOCK)
             writer.writerows(zip(*(_as_text(column[block]) for column in columns.values()), strict=True))
+
+
+class _UnixLines:
+    """Lines end with a line feed, though the csv writer believes in \\r\\n: only so does it quote a cell with a \\r."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def write(self, row: str) -> int:
+        """One row, as the csv writer hands it over."""
+        return self.file.write(row[:-2] + "\n")
 
 
 def to_json(content: Any, indent: int | None = None) -> str:

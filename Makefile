@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup test lint bench clean
+.PHONY: run setup browser test lint bench clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -19,8 +19,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
 	@touch $(STAMP)
 
-test: setup
+test: setup browser
 	$(BIN)/python -m pytest
+
+# The tests of the HTML pages use Chromium; they are skipped, with the reason, where there is none.
+browser:
+	@command -v chromium >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && { apt-get update && apt-get install --yes chromium; } >/dev/null 2>&1; } || \
+		echo "There is no Chromium and it can't be installed here: the tests of the pages will be skipped."
 
 lint: setup
 	$(BIN)/ruff check .

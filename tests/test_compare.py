@@ -25,7 +25,7 @@ from gdamn.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
 from gdamn.spec import RunSpec
 
-FILES = ["compare.csv", "compare.json", "compare.md", "compare.png", "fits"]
+FILES = ["compare.csv", "compare.html", "compare.json", "compare.md", "compare.png", "fits"]
 EPOCHS = {"epochs": 100}
 """Enough for a fit to last longer than the time that a signal takes."""
 COMPARE = ["compare", "karate", "--methods", "gcn,mlp,lpa", "--seeds", "3", "--set", "epochs=100"]

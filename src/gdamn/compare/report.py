@@ -36,12 +36,14 @@ HOW_TO_READ = (
 
 def write_all(outcome: Outcome, out: Path) -> None:
     """Write every file of a finished comparison; ``compare.json`` comes last and tells that the others are whole."""
+    from ..report import write_comparison
     from .plot import draw
 
     io.write_text(out / "compare.md", markdown(outcome))
     write_csv(out / "compare.csv", outcome.fits)
     with io.replacing(out / "compare.png") as temporary:
         draw(outcome.result, temporary)
+    write_comparison(outcome, out)
     io.write_text(out / "compare.json", compact_json(outcome.result))
 
 

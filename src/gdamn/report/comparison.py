@@ -1,0 +1,101 @@
+"""``compare.html``: the page of a comparison."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import io
+from ..compare.fits import data_name
+from . import charts
+from .overview import own_settings
+from .page import Cell, Table, render
+from .text import link, mean_std, visible
+
+if TYPE_CHECKING:
+    from ..compare.engine import Outcome
+
+FILES = {
+    "compare.json": "settings, seeds and accuracies of every method",
+    "compare.csv": "a row per fit",
+    "compare.md": "this table as Markdown",
+    "compare.png": "the plot",
+}
+
+
+def write(outcome: Outcome, out: Path) -> Path:
+    """Write the page beside the other files of a finished comparison."""
+    result = outcome.result
+    page = out / "compare.html"
+    text = render(
+        "compare.html",
+        {
+            "title": f"Methods on {visible(data_name(result))}",
+            "tiles": tiles(result),
+            "chart": charts.methods_chart(result["results"], result["best"]),
+            "table": method_table(outcome),
+            "failed": [(visible(f["method"]), f["seed"], visible(f["reason"], 400)) for f in result["failed"]],
+            "facts": facts(result),
+            "files": [(link(out / name, page), name, meaning) for name, meaning in FILES.items()],
+            "commands": [("Repeat the comparison", command(result, out))],
+        },
+    )
+    io.write_text(page, text)
+    return page
+
+
+def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The best method, and how many were compared."""
+    best = next((r for r in result["results"] if r["method"] == result["best"]), None)
+    seeds = max(len(r["protocol"]["seeds"]) for r in result["results"])
+    found = [("Methods", str(len(result["results"])), f"up to {seeds} seeds each, the same for all")]
+    if best is not None:
+        accuracy = best["test_accuracy"]
+        text = mean_std(accuracy["mean"], accuracy["std"])
+        found.insert(0, ("Best on test", visible(best["method"], 24), f"{text} test accuracy"))
+    return found
+
+
+def method_table(outcome: Outcome) -> Table:
+    """The table of ``compare.md``, sortable."""
+    from ..compare.report import COLUMNS, table_rows
+
+    rows: list[list[Cell]] = []
+    for texts, r in zip(table_rows(outcome), outcome.result["results"], strict=True):
+        test = outcome.result["tests"].get(r["method"]) or {}
+        own = r["method"] == outcome.result["best"]
+        values: list[Any] = [visible(r["method"]), r["test_accuracy"]["mean"], r["val_accuracy"]["mean"]]
+        values += [len(r["protocol"]["seeds"]), 0.0 if own else test.get("difference")]
+        values += [test.get(key) for key in ("t_p", "wilcoxon_p", "t_p_holm")] + [float(texts[-1])]
+        rows.append([(visible(text), value) for text, value in zip(texts, values, strict=True)])
+    return Table("Accuracy in per cent, mean ± standard deviation over seeds", COLUMNS, rows, COLUMNS[1:])
+
+
+def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was compared and how."""
+    first = result["results"][0]
+    return [
+        ("Data", visible(data_name(dict(result)))),
+        ("Split", visible(first["protocol"]["split"].partition(":")[0])),
+        ("Epoch chosen by", visible(first["protocol"]["selection"], 200)),
+        ("Versions", ", ".join(f"{name} {visible(version)}" for name, version in result["versions"].items())),
+    ]
+
+
+def command(result: Mapping[str, Any], out: Path) -> str:
+    """The command that asks for the same comparison."""
+    results = result["results"]
+    names = ",".join(sorted(r["method"] for r in results))
+    seeds = sorted({seed for r in results for seed in r["protocol"]["seeds"]})
+    parts = ["gdamn", "compare", str(result["dataset"]), "--methods", names, "--seeds", str(seeds[-1] - seeds[0] + 1)]
+    parts += ["--first-seed", str(seeds[0])] if seeds[0] else []
+    parts += ["--noise", f"{result['noise']:g}"] if result["noise"] else []
+    for key, value in result["options"].items():
+        parts += ["--split", str(value)] if key == "split" else ["--option", f"{key}={value}"]
+    for r in results:
+        config = r["config"]
+        for key, value in (own_settings(r["method"], result["dataset"], config["settings"]) or {}).items():
+            parts += ["--set", f"{r['method']}.{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    return visible(shlex.join([*parts, "--out", str(out)]), 20_000)

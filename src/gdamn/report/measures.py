@@ -1,0 +1,163 @@
+"""The numbers of a report, from labels, probabilities and edge weights; arrays in, plain arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BINS = 15
+"""Bins of the calibration curve, equally wide; as in :mod:`gdamn.after.calibration`."""
+
+HARD_BINS = 20
+"""Bins of the histogram of hard attention."""
+
+CUT_BELOW = 0.5
+"""An edge counts as cut where its hard attention is smaller; as in ``summary.json``."""
+
+
+def confusion(labels: Ints, predicted: Ints, classes: int) -> Ints:
+    """[C, C] how many nodes of the class of the row were predicted as the class of the column."""
+    return np.bincount(labels * classes + predicted, minlength=classes * classes).reshape(classes, classes)
+
+
+def precision_recall(table: Ints) -> tuple[Floats, Floats]:
+    """[C] precision and recall of each class; nan where nothing was predicted so, or nothing is of the class."""
+    right = np.diag(table).astype(float)
+    with np.errstate(invalid="ignore"):
+        return right / table.sum(axis=0), right / table.sum(axis=1)
+
+
+def over_seeds(values: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """[C] mean and standard deviation (n - 1; 0 for one seed) over the seeds that have a number; nan for none."""
+    stacked = np.stack(values)
+    known = (~np.isnan(stacked)).sum(axis=0)
+    filled = np.nan_to_num(stacked)
+    with np.errstate(invalid="ignore"):
+        mean = filled.sum(axis=0) / known
+    squares = np.where(np.isnan(stacked), 0.0, (stacked - mean) ** 2).sum(axis=0)
+    std = np.sqrt(squares / np.maximum(known - 1, 1))
+    return mean, np.where(known > 0, std, np.nan)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confidence against accuracy, bin by bin; sums, so that seeds can be added up.
+
+    Attributes:
+        count: [BINS] nodes whose highest probability falls into the bin.
+        confidence: [BINS] sum of these probabilities.
+        right: [BINS] how many of them were predicted right.
+    """
+
+    count: Ints
+    confidence: Floats
+    right: Ints
+
+    @classmethod
+    def of(cls, probabilities: NDArray[Any], labels: Ints) -> Calibration:
+        """The bins of some nodes."""
+        top = probabilities.max(axis=1).astype(float)
+        at = np.minimum((top * BINS).astype(int), BINS - 1)
+        right = probabilities.argmax(axis=1) == labels
+        return cls(
+            np.bincount(at, minlength=BINS),
+            np.bincount(at, top, minlength=BINS).astype(float),
+            np.bincount(at[right], minlength=BINS),
+        )
+
+    def __add__(self, other: Calibration) -> Calibration:
+        return Calibration(self.count + other.count, self.confidence + other.confidence, self.right + other.right)
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean distance between confidence and accuracy, by number of nodes."""
+        return float(np.abs(self.confidence - self.right).sum() / self.count.sum())
+
+
+def pairs(graph: Graph) -> Ints:
+    """Positions of the CSR entries that stand for an edge each: one per undirected edge, all of a directed graph."""
+    if graph.directed:
+        return np.arange(len(graph.indices))
+    return np.flatnonzero(graph.rows < graph.indices)
+
+
+def both_ways(graph: Graph, values: NDArray[Any], at: Ints) -> Floats:
+    """A value per edge: the mean of its two directions, or the one that there is."""
+    back = graph.reverse[at]
+    there = values[at].astype(float)
+    return np.where(back >= 0, (there + values[back]) / 2, there)
+
+
+def class_strength(graph: Graph, weights: NDArray[Any] | None) -> Floats:
+    """[C, C] of the weight that reaches a class (row), the share that comes from each class (column).
+
+    Only edges between known labels count; a row without any is nan.
+    """
+    a, b = graph.labels[graph.rows], graph.labels[graph.indices]
+    known = (a >= 0) & (b >= 0)
+    w = np.ones(len(a)) if weights is None else weights.astype(float)
+    c = graph.num_classes
+    sums = np.bincount(a[known] * c + b[known], w[known], minlength=c * c).reshape(c, c)
+    with np.errstate(invalid="ignore"):
+        shares: Floats = sums / sums.sum(axis=1, keepdims=True)
+    return shares
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What became of the edges of a seed.
+
+    Attributes:
+        edges, cut: all edges, and those that were cut.
+        within, within_cut: those that join two known labels of the same class.
+        between, between_cut: those that join two known labels of different classes.
+        histogram: [2, HARD_BINS] edges within and between classes by their hard attention.
+    """
+
+    edges: int
+    cut: int
+    within: int
+    within_cut: int
+    between: int
+    between_cut: int
+    histogram: Ints
+
+    @classmethod
+    def of(cls, graph: Graph, hard: NDArray[Any]) -> EdgeCounts:
+        """Count the edges of a graph by their hard attention."""
+        at = pairs(graph)
+        value = both_ways(graph, hard, at)
+        cut = value < CUT_BELOW
+        a, b = graph.labels[graph.rows[at]], graph.labels[graph.indices[at]]
+        known = (a >= 0) & (b >= 0)
+        within, between = known & (a == b), known & (a != b)
+        bins = np.minimum((value * HARD_BINS).astype(int), HARD_BINS - 1)
+        histogram = np.stack([np.bincount(bins[which], minlength=HARD_BINS) for which in (within, between)])
+        return cls(
+            edges=len(at),
+            cut=int(cut.sum()),
+            within=int(within.sum()),
+            within_cut=int((cut & within).sum()),
+            between=int(between.sum()),
+            between_cut=int((cut & between).sum()),
+            histogram=histogram,
+        )
+
+
+def agreement(probabilities: NDArray[Any], a: Ints, b: Ints, block: int = 100_000) -> Floats:
+    """[P] probability that two nodes are of one class, by the predictions; in blocks, to spare the memory."""
+    parts = [
+        np.einsum("pc,pc->p", probabilities[a[at : at + block]], probabilities[b[at : at + block]])
+        for at in range(0, len(a), block)
+    ]
+    return np.concatenate(parts).astype(float) if parts else np.empty(0)

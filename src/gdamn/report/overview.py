@@ -1,0 +1,85 @@
+"""What was trained, on what, and with which settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..config import PlusSettings, Settings
+from .text import number, percent, visible, whole
+
+if TYPE_CHECKING:
+    from .reading import Run, SeedFit
+
+
+def overview(run: Run, shown: SeedFit) -> list[tuple[str, str]]:
+    """What was trained, on what and how: name and value."""
+    graph, summary = shown.graph, run.summary
+    splits = " / ".join(whole(graph.mask(name).sum()) for name in ("train", "val", "test"))
+    kind = "directed" if graph.directed else "undirected"
+    rows = [
+        ("Method", f"{visible(run.spec.method)}{meaning(run)}"),
+        ("Data", data_text(run)),
+        ("Graph", f"{whole(graph.num_nodes)} nodes, {whole(graph.num_edges)} {kind} edges"),
+        ("Features", f"{whole(graph.num_features)}, {'sparse' if graph.is_sparse else 'dense'}"),
+        ("Classes", str(graph.num_classes)),
+        ("Edges between classes", percent(graph.inter_class_share())),
+        ("Training / validation / test nodes", splits),
+        ("Split", visible(summary["protocol"]["split"])),
+        ("Epoch chosen by", visible(summary["protocol"]["selection"], 200)),
+        ("Seeds", ", ".join(map(str, run.spec.seeds))),
+        ("Epochs a seed", whole(float(np.median(summary["epochs_per_seed"])))),
+        ("Seconds a seed", number(float(np.median(summary["seconds_per_seed"])), 1)),
+        ("Versions", ", ".join(f"{name} {visible(v)}" for name, v in summary["versions"].items())),
+    ]
+    changed = changed_settings(run)
+    if changed is not None:
+        rows.insert(2, ("Settings", changed))
+    return rows
+
+
+def meaning(run: Run) -> str:
+    """What the method is, where the package knows it."""
+    from ..methods import METHODS
+
+    known = METHODS.get(run.spec.method)
+    return f": {known.summary} ({known.reference})" if known else ""
+
+
+def data_text(run: Run) -> str:
+    """The data set with what was changed of it."""
+    noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
+    given = {key: value for key, value in run.spec.options.items() if key != "sha256"}  # config.toml has those
+    options = "".join(f", {visible(key)} = {visible(value)}" for key, value in given.items())
+    return f"{visible(run.spec.dataset)}{noise}{options}"
+
+
+def changed_settings(run: Run) -> str | None:
+    """The settings that aren't the method's own for this data set; None where these can't be told."""
+    changed = own_settings(run.spec.method, run.spec.dataset, run.spec.settings)
+    if changed is None:
+        return None
+    if not changed:
+        return "the preset"
+    return "the preset, but " + ", ".join(f"{visible(k)} = {visible(v)}" for k, v in changed.items())
+
+
+def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Those of the settings that differ from the preset; None for a method of the user's own, which isn't imported."""
+    from ..methods import METHODS
+
+    method = METHODS.get(name)
+    if method is None or ":" in name:
+        return None
+    quick = {"GDAMN": Settings, "GDAMNPlus": PlusSettings}.get(method.where[1])  # known without importing torch
+    made = (quick or method.estimator().settings_class).make(**method.settings(dataset))
+    usual = dataclasses.asdict(made)
+    return {key: value for key, value in given.items() if usual.get(key) != value and key != "seed"}
+
+
+def settings(run: Run) -> list[tuple[str, str]]:
+    """Every setting."""
+    return [(visible(key), visible(value)) for key, value in run.spec.settings.items()]

@@ -1,0 +1,104 @@
+"""One HTML file from a template: style, script and data are in it, and its policy allows these and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from .. import __version__
+from .text import script_json
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LIMIT = 4_900_000
+"""Most bytes of a page: it should open at once, and go through by mail."""
+
+Cell = tuple[str, float | str | None]
+"""What a cell shows, and what it is sorted by."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page.
+
+    Attributes:
+        caption: what it shows; read out, and shown above it.
+        columns: name of each column; numbers stand at the right.
+        numeric: the columns that are numbers.
+        sortable: whether a click on a column's name sorts the rows.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    numeric: Sequence[str] = ()
+    sortable: bool = True
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its title, what it says in a sentence, and its numbers for those who can't see it."""
+
+    title: str
+    svg: Markup
+    says: str
+    numbers: Table | None = None
+
+
+def cells(*values: object) -> list[Cell]:
+    """Cells of plain text."""
+    return [(str(value), str(value)) for value in values]
+
+
+def render(template: str, context: Mapping[str, Any], data: Any = None) -> str:
+    """The page as text; ``data`` is what its script reads."""
+    style, script = asset("style.css"), asset("script.js")
+    policy = (
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            **context,
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            data=script_json({} if data is None else data),
+            version=__version__,
+        )
+    )
+
+
+def digest(text: str) -> str:
+    """What a content security policy calls a text."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of this package."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """The templates: everything that goes into them is escaped, unless it is Markup."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

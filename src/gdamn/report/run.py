@@ -1,0 +1,144 @@
+"""``report.html``: the page of a run, from the folder that ``gdamn train`` wrote."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import io
+from ..errors import OutputError
+from ..own.cli_options import data_name
+from . import attention, measures, overview, sections
+from .explorer import Budget, explorer
+from .page import LIMIT, render
+from .reading import EVALUATED, Run, SeedFit, read_seed
+from .text import link, visible
+
+Watch = Callable[[int, int], None]
+"""Called with the seeds that were read, and how many there are."""
+
+
+LINKED = {".json", ".toml", ".jsonl", ".csv", ".gdamn"}
+"""Files of a run that the page links to."""
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What a page keeps of every seed; its graph isn't among it."""
+
+    seed: int
+    evaluated: str
+    confusion: measures.Ints | None
+    calibration: measures.Calibration | None
+    edges: measures.EdgeCounts | None
+    history: list[dict[str, Any]]
+
+
+def write(
+    folder: Path,
+    target: Path | None = None,
+    *,
+    data_root: Path | None = None,
+    seed: int | None = None,
+    nodes: Sequence[str] = (),
+    watch: Watch | None = None,
+) -> Path:
+    """Make the page of a finished run.
+
+    Args:
+        target: the page; ``report.html`` in the run's folder when left out.
+        seed: the seed whose graph is shown; that of the highest validation accuracy when left out.
+        nodes: ids that the explorer must have, where the graph is too large for all.
+    """
+    run = Run.read(folder)
+    page = target or folder / "report.html"
+    if page.is_dir():
+        raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
+    shown_seed = run.shown_seed(seed)
+    shown: SeedFit | None = None
+    results = []
+    for fit in read_seeds(run, data_root, watch):
+        results.append(measure(fit))
+        if fit.seed == shown_seed:
+            shown = fit
+    assert shown is not None
+    io.write_text(page, make_page(run, results, shown, page, nodes))
+    return page
+
+
+def read_seeds(run: Run, data_root: Path | None, watch: Watch | None) -> Iterator[SeedFit]:
+    """One seed after the other, since all graphs at once may not fit into memory."""
+    for at, seed in enumerate(run.spec.seeds):
+        yield read_seed(run, seed, data_root)
+        if watch is not None:
+            watch(at + 1, len(run.spec.seeds))
+
+
+def measure(fit: SeedFit) -> SeedResult:
+    """The numbers of a seed."""
+    table = bins = None
+    if fit.evaluated:
+        chosen = fit.graph.mask(fit.evaluated) & (fit.graph.labels >= 0)
+        labels, probabilities = fit.graph.labels[chosen], fit.probabilities[chosen]
+        table = measures.confusion(labels, probabilities.argmax(axis=1), fit.graph.num_classes)
+        bins = measures.Calibration.of(probabilities, labels)
+    edges = None if fit.weights is None else measures.EdgeCounts.of(fit.graph, fit.weights["hard"])
+    return SeedResult(fit.seed, fit.evaluated, table, bins, edges, fit.history)
+
+
+def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Path, nodes: Sequence[str]) -> str:
+    """The page as text; where it would be too large, the explorer knows fewer nodes."""
+    context = {
+        "title": f"{visible(run.spec.method)} on {visible(data_name(run.spec.dataset))}",
+        "tiles": sections.tiles(run, results),
+        "overview": overview.overview(run, shown),
+        "settings": overview.settings(run),
+        "seeds": sections.seeds(run),
+        "classes": sections.classes(results, shown),
+        "evaluated": EVALUATED.get(shown.evaluated, ""),
+        "learning": sections.learning(results, shown),
+        "attention": attention.attention(run, results, shown),
+        "shown_seed": shown.seed,
+        "several_seeds": len(results) > 1,
+        "files": files(run, page),
+        "commands": commands(run),
+    }
+    budget = Budget()
+    while True:
+        data = explorer(shown, budget, nodes)
+        text = render("run.html", {**context, "explorer": data}, data)
+        if len(text.encode("utf-8", "replace")) <= LIMIT or budget.nodes < 100:
+            return text
+        budget = budget.half()
+
+
+def files(run: Run, page: Path) -> dict[str, Any]:
+    """Address, name and meaning of the files of the run, and those of each seed."""
+    meanings = {
+        "summary.json": "results of all seeds",
+        "config.toml": "everything that decides the run",
+        "encoder.json": "how the columns of your files became features",
+    }
+
+    def found(folder: Path) -> list[tuple[str, str, str]]:
+        there = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in LINKED]
+        return [(link(path, page), visible(path.name), meanings.get(path.name, "")) for path in there]
+
+    return {"run": found(run.folder), "seeds": [(seed, found(run.seed_folder(seed))) for seed in run.spec.seeds]}
+
+
+def commands(run: Run) -> list[tuple[str, str]]:
+    """What a command does, and the command."""
+    folder = str(run.folder)
+    return [
+        ("Repeat the run", f"gdamn train --config {shown_path(folder + '/config.toml')}"),
+        ("Make this page again", f"gdamn report {shown_path(folder)}"),
+    ]
+
+
+def shown_path(path: str) -> str:
+    """A path as a shell takes it."""
+    return visible(shlex.quote(path), 400)

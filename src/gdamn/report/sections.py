@@ -1,0 +1,171 @@
+"""How well a run does and how it learned, as tables, charts and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import charts, measures
+from .page import Cell, Chart, Table, cells
+from .text import mean_std, number, percent, visible, whole
+
+if TYPE_CHECKING:
+    from .reading import Run, SeedFit
+    from .run import SeedResult
+
+MOST_CLASSES = 60
+"""Classes that a matrix shows: of more than that, the most frequent ones."""
+
+ACCURACIES = {"train_accuracy": ("training", "second"), "val_accuracy": ("validation", "first")}
+LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "first")}
+
+
+def tiles(run: Run, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
+    """The numbers at the top: name, number, remark."""
+    test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
+    count = len(results)
+    remark = f"mean ± std over {count} seeds" if count > 1 else "one seed"
+    found = [
+        (name, mean_std(a["mean"], a["std"]) if count > 1 else percent(a["mean"]), remark)
+        for name, a in (("Test accuracy", test), ("Validation accuracy", validation))
+        if a["mean"] is not None
+    ]
+    bins = pooled(results)
+    if bins is not None:
+        found.append(("Calibration error", percent(bins.error), "confidence against accuracy"))
+    edges = [result.edges for result in results if result.edges is not None]
+    if edges:
+        cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
+        found.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
+    return found
+
+
+def seeds(run: Run) -> dict[str, Any]:
+    """The spread over seeds."""
+    summary, numbers = run.summary, run.spec.seeds
+    test, validation = summary["test_accuracy"], summary["val_accuracy"]
+    columns = ("seed", "test", "validation", "epochs", "seconds")
+    rows: list[list[Cell]] = []
+    for at, seed in enumerate(numbers):
+        t, v = test["per_seed"][at], validation["per_seed"][at]
+        epochs, seconds = summary["epochs_per_seed"][at], summary["seconds_per_seed"][at]
+        rows.append(
+            [(str(seed), seed), (percent(t), t), (percent(v), v), (str(epochs), epochs), (number(seconds, 1), seconds)]
+        )
+    known = test["mean"] is not None or validation["mean"] is not None
+    return {
+        "chart": charts.seeds_chart(numbers, test, validation) if known and len(numbers) > 1 else None,
+        "table": Table("Accuracy by seed", columns, rows, numeric=columns),
+    }
+
+
+def pooled(results: Sequence[SeedResult]) -> measures.Calibration | None:
+    """The calibration of all seeds together."""
+    known = [result.calibration for result in results if result.calibration is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def classes(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+    """Precision and recall by class, confusion and calibration; None where no label is known."""
+    known = [result.confusion for result in results if result.confusion is not None]
+    bins = pooled(results)
+    if not known or bins is None:
+        return None
+    return {
+        "table": class_table(known, shown.graph.class_names),
+        "confusion": confusion_chart(np.sum(known, axis=0), shown.graph.class_names),
+        "calibration": calibration(bins),
+    }
+
+
+def class_table(tables: Sequence[measures.Ints], names: Sequence[str]) -> Table:
+    """A row per class; over several seeds mean ± standard deviation."""
+    found = [measures.precision_recall(table) for table in tables]
+    several = len(tables) > 1
+    spreads = [measures.over_seeds([pair[at] for pair in found]) for at in (0, 1)]
+    support = np.mean([table.sum(axis=1) for table in tables], axis=0)
+    rows: list[list[Cell]] = []
+    for c, name in enumerate(names):
+        row: list[Cell] = [(visible(name), visible(name)), (whole(support[c]), float(support[c]))]
+        for mean, std in spreads:
+            value = None if np.isnan(mean[c]) else float(mean[c])
+            row.append((mean_std(value, float(std[c])) if several else percent(value), value))
+        rows.append(row)
+    columns = ("class", "nodes", "precision", "recall")
+    return Table("Precision and recall by class", columns, rows, numeric=columns[1:])
+
+
+def most_frequent(counts: measures.Ints, most: int = MOST_CLASSES) -> measures.Ints:
+    """The classes that a matrix shows, in their own order."""
+    return np.sort(np.argsort(-counts, kind="stable")[:most])
+
+
+def confusion_chart(table: measures.Ints, names: Sequence[str]) -> Chart:
+    """Rows are true classes, columns predicted ones."""
+    at = most_frequent(table.sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        shares = (table / table.sum(axis=1, keepdims=True))[np.ix_(at, at)]
+    shown = [names[c] for c in at]
+    label = "Confusion matrix: of the nodes of a class, the share predicted as each class, in per cent"
+    says = "Of the nodes of each class (row), the share in per cent that was predicted as each class (column)."
+    if len(at) < len(names):
+        says += f" The {len(at)} most frequent of {len(names)} classes."
+    svg = charts.matrix_chart(shares, shown, "confusion", label, "true class", "predicted class")
+    short = [visible(name, 40) for name in shown]
+    rows: list[list[Cell]] = [
+        [(name, name), *((str(n), int(n)) for n in table[c, at])] for name, c in zip(short, at, strict=True)
+    ]
+    numbers = Table("Nodes by true class (row) and predicted class", ["true class", *short], rows, short, False)
+    return Chart("Confusion matrix", svg, says, numbers)
+
+
+def calibration(bins: measures.Calibration) -> Chart:
+    """Confidence against accuracy."""
+    says = (
+        "Nodes are grouped by their highest probability; on the dashed line a model is right as often as it is sure. "
+        f"The mean distance (expected calibration error) is {percent(bins.error)}."
+    )
+    rows: list[list[Cell]] = []
+    for at in np.flatnonzero(bins.count):
+        count = int(bins.count[at])
+        confidence, right = float(bins.confidence[at] / count), float(bins.right[at] / count)
+        rows.append(
+            [
+                *cells(f"{at / measures.BINS:.2f} to {(at + 1) / measures.BINS:.2f}"),
+                (whole(count), count),
+                (percent(confidence), confidence),
+                (percent(right), right),
+            ]
+        )
+    columns = ("probability", "nodes", "mean confidence", "predicted right")
+    numbers = Table("Calibration by bin", columns, rows, columns[1:], False)
+    return Chart("Calibration", charts.calibration_chart(bins), says, numbers)
+
+
+def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+    """Accuracy and loss over the epochs; None where the method has none."""
+    others = [result.history for result in results if result.seed != shown.seed]
+    made = (
+        charts.learning_chart(shown.history, others, shown.best, ACCURACIES, "accuracy-curve", "accuracy"),
+        charts.learning_chart(shown.history, others, shown.best, LOSSES, "loss-curve", "loss", log=True),
+    )
+    phases = len({record.get("phase") for record in shown.history})
+    titles = (
+        ("Accuracy over epochs", "Measured in the phases that train the feature network." if phases > 1 else ""),
+        ("Loss over epochs", "Each phase has an objective of its own; compare within a phase." if phases > 1 else ""),
+    )
+    found = [Chart(title, svg, says) for svg, (title, says) in zip(made, titles, strict=True) if svg is not None]
+    if not found:
+        return None
+    return {"charts": found, "chosen": chosen(shown.best), "phases": phases}
+
+
+def chosen(best: Mapping[str, Any]) -> str:
+    """The chosen epoch in words; empty where none is recorded."""
+    if "epoch" not in best:
+        return ""
+    accuracy = best.get("val_accuracy")
+    where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
+    return where + (f" (validation accuracy {percent(accuracy)})" if accuracy is not None else "")

@@ -18,7 +18,8 @@ import pytest
 
 from gdamn import cli
 
-COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get", "compare", "reproduce"]
+COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
+COMMANDS += ["compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
 SEED_FILES = ("predictions.csv", "edges.csv", "model.gdamn")
 FEW = ["--set", "pretrain_epochs=4", "--set", "epochs=3", "--set", "em_iterations=1"]
 TRAIN = ["train", "digits", "--noise", "0.5", "--seeds", "2", "--first-seed", "3", *FEW]
@@ -173,7 +174,8 @@ def test_train_writes_every_file(trained: Trained) -> None:
         *("planted", "cut_share", "true_kept_share", "hard_auc"),
         *("inter_class_weight_before", "inter_class_weight_after"),
     }
-    assert sorted(path.name for path in out.iterdir()) == ["config.toml", "seed-3", "seed-4", "summary.json"]
+    files = ["config.toml", "report.html", "seed-3", "seed-4", "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == files
     for seed in ("seed-3", "seed-4"):
         assert sorted(path.name for path in (out / seed).iterdir()) == sorted([*SEED_FILES, "history.jsonl"])
         assert header(out / seed / "predictions.csv") == ["node", "predicted", "probability", "split"]

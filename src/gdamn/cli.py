@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import __version__, display
+from . import __version__, display, own
 from .errors import ConfigError, GdamnError
+from .own import cli_options as files
 
 if TYPE_CHECKING:
     from .spec import RunSpec
@@ -70,11 +71,14 @@ def root(
 
 @app.command(
     epilog="Example: gdamn train cora --seeds 5 --jobs 2 --set epochs=100  ·  "
+    "gdamn train nodes.csv --edges edges.csv --label topic  ·  "
     "gdamn train --config runs/cora-gdamn/config.toml",
 )
 @reporting()
 def train(
-    dataset: Annotated[str | None, typer.Argument(help="Data set to train on; see: gdamn data list.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(help="Data set to train on (see: gdamn data list), or a file with your own graph.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, one model each. Default: 1.")] = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")] = None,
@@ -87,6 +91,18 @@ def train(
     ] = None,
     device: Annotated[str | None, typer.Option(help="Device to train on, such as cpu or cuda.")] = None,
     data_root: DataRoot = None,
+    edges: files.Edges = None,
+    label: files.Label = None,
+    node_id: files.NodeId = None,
+    features: files.Features = None,
+    text: files.Text = None,
+    weight: files.Weight = None,
+    source: files.Source = None,
+    target: files.Target = None,
+    split_column: files.SplitColumn = None,
+    val_share: files.ValShare = None,
+    test_share: files.TestShare = None,
+    directed: files.Directed = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: runs/DATASET-METHOD.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
@@ -106,12 +122,16 @@ def train(
     options = parse_pairs("--option", option or [])
     if split is not None:
         options["split"] = split
+    reading = files.given(
+        edges, label, node_id, features, text, weight, source, target, split_column, val_share, test_share, directed
+    )
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, options, changed)
-    folder = out or Path("runs") / f"{Path(spec.dataset).name}-{spec.method}"
+    spec = files.settle(spec, reading, fresh=dataset is not None)
+    folder = out or Path("runs") / f"{files.data_name(spec.dataset)}-{spec.method}"
 
     from . import runs
 
-    with display.ProgressView() as view:
+    with display.ProgressView() as view, own.watch.listening(view.reading):
         summary = runs.run(
             spec, folder, jobs=jobs, threads=threads, data_root=data_root, force=force, progress=view.update
         )
@@ -121,6 +141,10 @@ def train(
         typer.echo(to_json(summary, indent=2))
     else:
         display.show_summary(summary, str(folder))
+
+    from .cli_report import report_of_training
+
+    report_of_training(folder, data_root, quiet=as_json)
 
 
 def make_spec(
@@ -245,6 +269,6 @@ def data_get(
 
 def main() -> None:
     """Entry of the command."""
-    from . import cli_compare, cli_search  # noqa: F401 - add their commands
+    from . import cli_after, cli_compare, cli_inspect, cli_report, cli_reproduce, cli_search  # noqa: F401 - their commands
 
     app(prog_name="gdamn")

@@ -131,7 +131,7 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("table9 --out new", "There is no table 'table9'"),
+        ("table9 --out new", "There is no target 'table9'"),
         ("table2 --methods gcnn --out new", "did you mean"),
         ("table2 --datasets cora,nosuch --methods gcn --out new", "nosuch"),
         ("table2 --seeds 0 --out new", "--seeds"),

@@ -1,1 +1,1 @@
-"""The tables of the paper: its numbers (``paper.toml``), and the commands that put ours beside them."""
+"""The paper's tables, figures and statements, run again: a file each (``targets.py`` lists them), and its numbers."""

@@ -64,6 +64,12 @@ def elsewhere(dataset: str) -> str:
     return said or f"{dataset}: {DATASETS[dataset].description}."
 
 
+def statistics(dataset: str) -> dict[str, int] | None:
+    """The counts that the paper prints of a data set; None of one that it doesn't use."""
+    found: dict[str, int] | None = _content()["statistics"].get(dataset)
+    return found
+
+
 @cache
 def _content() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("paper.toml").read_text(encoding="utf-8"))

@@ -23,10 +23,13 @@ LEGEND = (
 
 
 def write_all(table: Mapping[str, Any], out: Path) -> None:
-    """Write the three files of a table; the JSON comes last."""
+    """Write the files of a table; the JSON comes last."""
+    from ..report import write_table
+
     name = table["table"]
     io.write_text(out / f"{name}.md", markdown(table))
     write_csv(out / f"{name}.csv", table)
+    write_table(table, out)
     io.write_text(out / f"{name}.json", compact_json(table))
 
 

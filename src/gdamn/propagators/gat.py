@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import torch
@@ -61,25 +61,44 @@ class GAT(nn.Module):
     def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C]."""
         g = side_by_side(blocks, self.first, key)
-        last = len(self.bias) - 1
-        for layer, bias in enumerate(self.bias):
-            place = child(key, layer)
-            heads = self.attend(adjacency, g, layer, place)
-            g = torch.stack(heads).mean(0) + bias if layer == last else F.elu(torch.cat(heads, 1) + bias)
-            if layer < last:
-                g = dropout(g, self.rate, place) @ self.later[layer]
+        for layer in range(len(self.bias)):
+            g = self.layer(adjacency, g, layer, child(key, layer))
         return g
+
+    @torch.no_grad()
+    def attention_weights(self, adjacency: Adjacency, blocks: Sequence[Block]) -> list[Tensor]:
+        """α of each layer [E], the mean over its heads, without dropout; the entries of a row sum to 1."""
+        g = side_by_side(blocks, self.first, None)
+        found = []
+        for layer in range(len(self.bias)):
+            found.append(torch.stack(list(self.alphas(adjacency, g, layer))).mean(0))
+            g = self.layer(adjacency, g, layer, None)
+        return found
+
+    def layer(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> Tensor:
+        """From a layer's W h [N, heads · units] to that of the next one, or to the logits."""
+        heads, bias = self.attend(adjacency, g, layer, key), self.bias[layer]
+        if layer == len(self.bias) - 1:
+            logits: Tensor = torch.stack(heads).mean(0) + bias
+            return logits
+        following: Tensor = dropout(F.elu(torch.cat(heads, 1) + bias), self.rate, key) @ self.later[layer]
+        return following
 
     def attend(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> list[Tensor]:
         """Each head's aggregate [N, units] of g [N, heads · units]."""
+        shape = len(g), self.heads[layer], -1
+        messages = dropout(g, self.rate, child(key, "messages")).view(shape).transpose(0, 1).contiguous()
+        found = []
+        for head, (alpha, message) in enumerate(zip(self.alphas(adjacency, g, layer), messages, strict=True)):
+            dropped = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
+            found.append(spmm(adjacency.structure.pattern, dropped, message))
+        return found
+
+    def alphas(self, adjacency: Adjacency, g: Tensor, layer: int) -> Iterator[Tensor]:
+        """α [E] of one head after the other."""
         parts = g.view(len(g), self.heads[layer], -1)
         target, source = (parts * self.target[layer]).sum(2), (parts * self.source[layer]).sum(2)  # [N, heads]
-        messages = dropout(g, self.rate, child(key, "messages")).view(parts.shape).transpose(0, 1).contiguous()
         pattern, ones = adjacency.structure.pattern, torch.ones_like(target[:, 0])
-        found = []
-        for head, message in enumerate(messages):
+        for head in range(self.heads[layer]):
             scores = sddmm(pattern, torch.stack([target[:, head], ones], 1), torch.stack([ones, source[:, head]], 1))
-            alpha = edge_softmax(pattern, F.leaky_relu(scores, SLOPE), adjacency.values)
-            alpha = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
-            found.append(spmm(pattern, alpha, message))
-        return found
+            yield edge_softmax(pattern, F.leaky_relu(scores, SLOPE), adjacency.values)

@@ -1,0 +1,113 @@
+"""The aggregation weights of a fitted method on the entries of A + I, and what they carry from class to class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..adjacency import Adjacency, gcn_adjacency
+from ..base import NodeClassifier
+from ..baselines.gat import GATClassifier
+from ..errors import ConfigError, GraphError
+from ..gdamn import GDAMN
+from ..graph import Graph
+from ..inputs import label_block
+from ..label_network import LabelNetwork
+from ..problem import choose_device, make_problem
+from ..propagators import GAT
+from ..training import reproducible_threads
+from .edges import between_classes
+
+Weights = NDArray[np.float32]
+
+
+def gcn_weights(graph: Graph) -> Weights:
+    """[E + N] D^{-1/2} (A + I) D^{-1/2}: what a GCN aggregates with, and GMNN too."""
+    return gcn_adjacency(graph.structure, torch.device("cpu")).values.numpy()
+
+
+def learned_weights(graph: Graph, model: NodeClassifier) -> Weights:
+    """[E + N] what a method with attention has learned: A_stable, or the attention of a GAT."""
+    if isinstance(model, GDAMN) and model.edge_weights_ is not None:
+        return on_entries(graph, model.tensors_["edge.stable"], model.tensors_["loop.stable"])
+    if isinstance(model, GDAMN) and model.settings.p_propagator == "gat":
+        return label_attention(graph, model)
+    if isinstance(model, GATClassifier):
+        return feature_attention(graph, model)
+    raise ConfigError(f"{model.method} has no attention whose weights could be shown.")
+
+
+def on_entries(graph: Graph, edges: Weights, loops: Weights) -> Weights:
+    """Weights of edges [E] and of loops [N] in the order of A + I."""
+    values = np.empty(graph.structure.pattern.num_entries, np.float32)
+    values[graph.structure.off_loop], values[graph.structure.loop] = edges, loops
+    return values
+
+
+def feature_attention(graph: Graph, model: GATClassifier) -> Weights:
+    """[E + N] the attention of a GAT on features: mean over heads, then over layers."""
+    s = model.settings
+    problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
+    network, _ = model.build(problem, torch.Generator())
+    network.load_state_dict(state_of(model, "network."))
+    adjacency = Adjacency(problem.structure, problem.structure.tensor("weights", problem.device))
+    return _mean_attention(network, adjacency, [problem.x])
+
+
+def label_attention(graph: Graph, model: GDAMN) -> Weights:
+    """[E + N] the attention of p where p is a GAT on labels: mean over heads, then over layers."""
+    s = model.settings
+    problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
+    p = LabelNetwork(problem, s, torch.Generator())
+    p.load_state_dict(state_of(model, "p."))
+    labels = torch.as_tensor(model.tensors_["pseudo_labels"]).to(problem.device)
+    blocks = [label_block(labels, 0.0), *([problem.x] if s.p_input == "both" else [])]
+    return _mean_attention(p.decoder, Adjacency(problem.structure, p.plain), blocks)
+
+
+def state_of(model: NodeClassifier, prefix: str) -> dict[str, torch.Tensor]:
+    """The weights that a fitted model keeps of one of its networks."""
+    kept: dict[str, Any] = model.tensors_
+    return {name.removeprefix(prefix): torch.as_tensor(v) for name, v in kept.items() if name.startswith(prefix)}
+
+
+def _mean_attention(network: torch.nn.Module, adjacency: Adjacency, blocks: list[Any]) -> Weights:
+    assert isinstance(network, GAT)
+    with reproducible_threads(0):
+        return torch.stack(network.attention_weights(adjacency, blocks)).mean(0).cpu().numpy()
+
+
+def strength(graph: Graph, values: Weights) -> NDArray[np.float64]:
+    """[C, C] the share of class a's aggregation weight that comes from class b, without the nodes' own messages.
+
+    Own messages stay out because they are within the class by nature, and methods give them different weights.
+    Labels of all nodes are read; rows of classes without edges are 0.
+    """
+    edges = values[graph.structure.off_loop].astype(np.float64)
+    a, b = graph.labels[graph.rows], graph.labels[graph.indices]
+    known = (a >= 0) & (b >= 0)
+    total = np.zeros((graph.num_classes, graph.num_classes))
+    np.add.at(total, (a[known], b[known]), edges[known])
+    sums = total.sum(axis=1, keepdims=True)
+    return total / np.where(sums > 0, sums, 1)
+
+
+def predicted_alike(graph: Graph, model: NodeClassifier) -> float:
+    """Share of the edges between classes whose ends a model predicts alike: attention on labels can't see these."""
+    between, predicted = between_classes(graph), model.predict()
+    alike = predicted[graph.rows[between]] == predicted[graph.indices[between]]
+    return float(alike.mean()) if len(alike) else 0.0
+
+
+def diagonal_ratio(matrix: NDArray[np.float64]) -> float:
+    """The paper's score: the sum of the diagonal over that of all else."""
+    within = float(np.trace(matrix))
+    outside = float(matrix.sum()) - within
+    if outside <= 0:
+        raise GraphError(
+            "No edge of this graph joins two classes, so that connectivity between them can't be compared."
+        )
+    return within / outside

@@ -1,0 +1,188 @@
+"""How many EM iterations are enough: accuracy after each of them, from one fit per seed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import pool, runs
+from ..errors import ConfigError
+from ..training import Record, Watch
+from .experiment import Ask, Content, Found, claim, load
+from .store import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from ..config import Settings
+    from ..graph import Graph
+
+DATASETS = ("cora", "citeseer")
+METHODS = ("gdamn",)
+LABELS = "Test labels are read after training, once for each iteration; they choose nothing"
+SEEDS = 20
+SERIAL = False
+
+ITERATIONS = 5
+ENOUGH = 3
+"""The iterations after which the paper sees convergence."""
+NEAR = 0.5
+"""Points of accuracy that still count as converged."""
+
+
+def plan(ask: Ask) -> list[Unit]:
+    """A fit of all iterations per seed: the first k of them are those of a fit with k (tests/test_experiments.py)."""
+    specs = {dataset: ask.specs(dataset, METHODS)["gdamn"] for dataset in ask.datasets}
+    return [
+        Unit(
+            dataset, seed, spec.changed({}, {"em_iterations": ITERATIONS, "tolerance": 0.0}), {"measures": "iterations"}
+        )
+        for seed in ask.seeds
+        for dataset, spec in specs.items()
+    ]
+
+
+@dataclass
+class IterationWatch(Watch):
+    """Keeps, for every EM iteration (0: pre-training), what its best epoch on validation and its last one predict."""
+
+    ranks: dict[int, tuple[float, float]] = field(default_factory=dict)
+    chosen: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    last: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+
+    def record(
+        self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
+    ) -> None:
+        """As for every fit, and the predictions."""
+        super().record(record, epochs, started, state)
+        if state is None:  # an epoch of p
+            return
+        iteration = record["iteration"]
+        rank = self._rank(record) if record["val_accuracy"] is not None else (float(record["epoch"]), 0.0)
+        better = iteration not in self.ranks or rank > self.ranks[iteration]
+        if better or record["epoch"] == epochs - 1:
+            predicted = state()["logits"].argmax(1).cpu().numpy()
+            self.last[iteration] = predicted
+            if better:
+                self.ranks[iteration], self.chosen[iteration] = rank, predicted
+
+
+def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -> IterationWatch:
+    """A fit of GDAMN as the estimator does it, with an eye on every iteration."""
+    from ..em import expectation_maximisation
+    from ..problem import choose_device, make_problem
+    from ..training import reproducible_threads
+
+    watch = IterationWatch(progress)
+    every = dataclasses.replace(s, candidates="all")  # so that pre-training is seen, too; it changes no training
+    with reproducible_threads(s.threads):
+        problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
+        expectation_maximisation(problem, every, watch)
+    return watch
+
+
+def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
+    """Fit, then score every iteration: by itself, and as a fit that ends with it would choose."""
+    from ..gdamn import GDAMN
+
+    assert unit.spec is not None
+    graph = load(unit, data_root)
+    model = runs.make_estimator(unit.spec, unit.seed)
+    assert isinstance(model, GDAMN)
+    s = model.settings
+    if s.beta == "auto":
+        raise ConfigError("convergence follows one fit, so beta must be a number, not auto.")
+    watch = watched_fit(graph, s, progress)
+    test = graph.mask("test") & (graph.labels >= 0)
+
+    def score(predicted: NDArray[np.int64]) -> float:
+        return float((predicted[test] == graph.labels[test]).mean())
+
+    first = 0 if s.candidates == "all" else 1
+    reached = [max(range(min(first, k), k + 1), key=lambda i: (watch.ranks[i], -i)) for k in sorted(watch.ranks)]
+    steps = sorted(watch.last)
+    return {
+        "of_iteration": [score(watch.chosen[k]) for k in steps],
+        "if_stopped": [score(watch.chosen[k]) for k in reached],
+        "val_of_iteration": [watch.ranks[k][0] for k in steps],
+        "changed": [float((watch.last[k] != watch.last[k - 1]).mean()) for k in steps[1:]],
+        "seconds": sum(watch.timings),
+    }
+
+
+def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+    """Accuracy and changed labels after each iteration."""
+    numbers = {}
+    for dataset in ask.datasets:
+        results = [found[dataset, seed] for seed in ask.seeds]
+        numbers[dataset] = {
+            key: [runs.spread(list(values)) for values in zip(*(result[key] for result in results), strict=True)]
+            for key in ("of_iteration", "if_stopped", "val_of_iteration", "changed")
+        }
+    return {"numbers": numbers, "claims": [converges(dataset, shown) for dataset, shown in numbers.items()]}
+
+
+def converges(dataset: str, shown: Content) -> dict[str, Any]:
+    """The claim that three iterations are enough."""
+    means = [100 * s["mean"] for s in shown["if_stopped"]]
+    alone = [100 * s["mean"] for s in shown["of_iteration"]]
+    changed = [100 * s["mean"] for s in shown["changed"]]
+    later = max(abs(mean - means[ENOUGH]) for mean in means[ENOUGH:])
+    first = next(k for k in range(1, len(means)) if all(abs(m - means[-1]) <= NEAR for m in means[k:]))
+    return claim(
+        f"GDAMN converges in {ENOUGH} EM iterations",
+        later <= NEAR,
+        f"on {dataset} a fit that ends after 1, 2, … iterations has {', '.join(f'{m:.1f}' for m in means[1:])} % (each "
+        f"iteration by itself {', '.join(f'{m:.1f}' for m in alone[1:])} %, pre-training {alone[0]:.1f} %); after the "
+        f"{ENOUGH}rd it changes by {later:.1f} points at most, and it stays within {NEAR:g} points of its end from "
+        f"iteration {first} on. The iterations change the label of {', '.join(f'{c:.1f}' for c in changed)} % of the "
+        "nodes",
+        dataset=dataset,
+        largest_change_later=later,
+        within_half_a_point_from=first,
+    )
+
+
+def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """A row per data set and iteration."""
+    from .style import mean_std
+
+    rows = []
+    for dataset, shown in content["numbers"].items():
+        for k, (alone, stopped) in enumerate(zip(shown["of_iteration"], shown["if_stopped"], strict=True)):
+            changed = f"{100 * shown['changed'][k - 1]['mean']:.1f}" if k else "–"
+            name = str(k) if k else "0 (pre-training)"
+            rows.append([dataset, name, mean_std(stopped) if k else "–", mean_std(alone), changed])
+    columns = ("data set", "EM iterations", "test accuracy of a fit that ends here, %")
+    return (*columns, "of this iteration alone, %", "nodes with a new label, %"), rows
+
+
+def draw(content: Content) -> Figure:
+    """A panel of accuracy per data set, then the share of labels that change, over the iterations."""
+    from matplotlib.ticker import MaxNLocator
+
+    from .style import BLUE, GREEN, ORANGE, PAGE, PINK, SOFT, band, panels
+
+    numbers = content["numbers"]
+    figure, (*left, right) = panels(len(numbers) + 1, PAGE, 2.3)
+    looks = zip((BLUE, ORANGE, GREEN, PINK), "osD^", strict=True)
+    for axes, (dataset, shown), (colour, marker) in zip(left, numbers.items(), looks, strict=False):
+        steps = range(1, len(shown["if_stopped"]))
+        band(axes, steps, shown["if_stopped"][1:], colour, marker, dataset)
+        axes.plot(0, 100 * shown["of_iteration"][0]["mean"], color=colour, marker=marker, mfc="white")
+        axes.set_title(f"{dataset}: test accuracy, %")
+        axes.set_xlabel("EM iterations (0: pre-training)")
+        band(right, steps, shown["changed"], colour, marker, dataset)
+    right.set_title("nodes with a new label, %")
+    right.set_xlabel("EM iteration")
+    right.set_ylim(bottom=0)
+    right.legend()
+    for axes in (*left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.axvline(ENOUGH, color=SOFT, lw=0.8, ls=(0, (4, 3)), zorder=1)
+    return figure

@@ -1,0 +1,89 @@
+"""Graphs with other edges between classes, and fixed weights on edges: what the oracle experiments train on.
+
+Everything here that reads labels reads all of them, test labels too: an oracle shows what a perfect cut would bring,
+it is not a method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..data.noise import plant
+from ..graph import Graph, reverse_map
+
+
+def between_classes(graph: Graph) -> NDArray[np.bool_]:
+    """[E] True where an entry joins two different known labels."""
+    a, b = graph.labels[graph.rows], graph.labels[graph.indices]
+    found: NDArray[np.bool_] = (a >= 0) & (b >= 0) & (a != b)
+    return found
+
+
+def keep_entries(graph: Graph, keep: NDArray[np.bool_]) -> Graph:
+    """The graph with these entries of its CSR alone."""
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(graph.rows[keep], minlength=graph.num_nodes))])
+    indices = graph.indices[keep]
+    return replace(
+        graph,
+        indptr=indptr.astype(np.int64),
+        indices=indices,
+        reverse=reverse_map(indptr.astype(np.int64), indices),
+        weights=None if graph.weights is None else graph.weights[keep],
+        meta={key: value for key, value in graph.meta.items() if key != "planted"},  # of the entries before
+    )
+
+
+def oracle(graph: Graph) -> Graph:
+    """The graph without its edges between classes."""
+    return keep_entries(graph, ~between_classes(graph))
+
+
+def with_inter_class_share(graph: Graph, share: float, seed: int) -> Graph:
+    """The graph with this share of its edges between classes, the edges within classes as they are.
+
+    Below the graph's own share a random part of its edges between classes is kept; above it all are kept, and random
+    ones between classes are added.
+    """
+    between = between_classes(graph)
+    within = graph.num_edges - int(between.sum()) // (1 if graph.directed else 2)
+    wanted = round(share / (1 - share) * within)
+    first = (
+        np.arange(len(graph.indices)) if graph.directed else np.minimum(np.arange(len(graph.indices)), graph.reverse)
+    )
+    pairs = np.unique(first[between])  # an undirected edge is known by the smaller place of its two entries
+    if wanted > len(pairs):
+        return plant(graph, (wanted - len(pairs)) / graph.num_edges, seed)
+    kept = np.random.default_rng([seed, 0xF1A]).choice(pairs, wanted, replace=False)
+    return keep_entries(graph, ~between | np.isin(first, kept))
+
+
+def cosines(graph: Graph) -> NDArray[np.float32]:
+    """[E + N] cos(x_i, x_j) on every entry of A + I; 0 where a node has no features."""
+    pattern = graph.structure.pattern
+    rows = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
+    x = sp.csr_array(graph.features)
+    lengths = np.sqrt(x.multiply(x).sum(axis=1))
+    unit = sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ x
+    products = unit[rows].multiply(unit[pattern.indices]).sum(axis=1)
+    return np.asarray(products, dtype=np.float32)
+
+
+def relativity(graph: Graph, sign: int, own: bool = True) -> NDArray[np.float32]:
+    """[E + N] attention over the neighbours and the node itself, proportional to exp(± cos(x_i, x_j)).
+
+    PR has the sign +1, NR the sign -1, and 0 weighs all alike; each row sums to 1. A node's cosine with itself is 1,
+    the highest there is; without ``own`` its own message counts as it does at sign 0, so that the sign acts on the
+    neighbours alone.
+    """
+    scores = sign * cosines(graph)
+    if not own:
+        scores = np.where(graph.structure.loop, 0, scores)
+    weights = np.exp(scores) * graph.structure.weights
+    indptr = graph.structure.pattern.indptr
+    sums = np.add.reduceat(weights, indptr[:-1])  # no row is empty: each has its loop
+    found: NDArray[np.float32] = (weights / np.repeat(sums, np.diff(indptr))).astype(np.float32)
+    return found

@@ -1,0 +1,170 @@
+"""Whatever is asked for, from one target to all of them, and the overview of what agrees with the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import io
+from ..compare.report import compact_json, markdown_table
+from ..errors import ConfigError, DataError
+from . import experiment, paper, tables
+from .experiment import Ask, Watch
+from .targets import TARGETS, Target
+from .writing import VERDICTS
+
+if TYPE_CHECKING:
+    from ..compare import engine
+
+LARGE = "ogbn-arxiv"
+"""The data set that may be missing without stopping ``all``."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the command line."""
+
+    datasets: Sequence[str] = ()
+    methods: Sequence[str] = ("paper",)
+    seeds: int | None = None
+    coauthor_seeds: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    jobs: int = 1
+    threads: int | None = None
+    data_root: Path | None = None
+    force: bool = False
+
+
+def ask_for(target: Target, asked: Asked) -> Ask:
+    """What is asked of an experiment; options that only tables have are refused."""
+    if tuple(asked.methods) != ("paper",) or asked.coauthor_seeds is not None:
+        raise ConfigError(
+            f"--methods and --coauthor-seeds are options of table2 and table3; {target.name} has neither."
+        )
+    return experiment.make_ask(target, asked.datasets, asked.seeds, asked.settings)
+
+
+def run_experiment(target: Target, ask: Ask, asked: Asked, out: Path, watch: Watch | None = None) -> dict[str, Any]:
+    """Run a figure or statement."""
+    return experiment.run(
+        target,
+        ask,
+        out,
+        jobs=asked.jobs,
+        threads=asked.threads,
+        data_root=asked.data_root,
+        force=asked.force,
+        watch=watch,
+    )
+
+
+def run_table(
+    target: Target, asked: Asked, out: Path, watch: Callable[[], engine.Watch] | None = None
+) -> dict[str, Any]:
+    """Run a table cell by cell."""
+    seeds = tables.SEEDS if asked.seeds is None else asked.seeds
+    plan = tables.make_plan(paper.table(target.name), asked.datasets, asked.methods, seeds, asked.coauthor_seeds)
+    return tables.reproduce(
+        plan,
+        out,
+        jobs=asked.jobs,
+        threads=asked.threads,
+        data_root=asked.data_root,
+        settings=asked.settings,
+        force=asked.force,
+        watch=watch,
+    )
+
+
+def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
+    """Every target with its options, and the reasons for those that are left out.
+
+    A setting goes to the targets that have it; one that none has is an error. All is checked before anything is run.
+    """
+    if asked.datasets:
+        raise ConfigError("all takes the paper's data sets; name --datasets with a single target.")
+    reason = missing(asked.data_root)
+    todo, left_out, taken = [], {}, set()
+    for target in TARGETS.values():
+        if target.name == "table3" and reason:
+            left_out[target.name] = reason
+            continue
+        known = settings_of(target, asked)
+        taken |= set(known)
+        own = replace(asked, settings=known)
+        if not target.is_table:
+            own = replace(own, methods=("paper",), coauthor_seeds=None)
+            ask_for(target, own)
+        todo.append((target, own))
+    for key in asked.settings:
+        if key not in taken:
+            raise ConfigError(f"No target has a method with the setting '{key}'; see gdamn/config.py for the names.")
+    return todo, left_out
+
+
+def settings_of(target: Target, asked: Asked) -> dict[str, Any]:
+    """Those of the settings that a method of the target has."""
+    from ..methods import METHODS
+
+    if target.is_table:
+        names = [row.method for row in paper.table(target.name).rows if row.method in METHODS]
+    else:
+        names = list(target.experiment().METHODS)
+    has = {name: set(METHODS[name].estimator().settings_class.names()) for name in names}
+
+    def takes(key: str) -> bool:
+        method, _, name = key.rpartition(".")
+        return name in has.get(method, set()) if method else any(key in own for own in has.values())
+
+    return {key: value for key, value in asked.settings.items() if takes(key)}
+
+
+def missing(data_root: Path | None) -> str | None:
+    """Why the large data set can't be used; None where it can."""
+    from .. import data
+
+    try:
+        data.load(LARGE, data_root=data_root)
+    except DataError:  # its sentence names folders of this machine, which don't belong into files that are published
+        return f"the files of {LARGE} are neither here nor downloadable; gdamn data info {LARGE} says what is needed."
+    return None
+
+
+def overview_rows(done: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """A row per statement: target, verdict, ours."""
+    rows = []
+    for name, content in done.items():
+        if content["kind"] == "table":
+            rows.append((name, "see the table", cells_text(content)))
+        rows += [(name, VERDICTS[one["agrees"]], one["ours"]) for one in content.get("claims", ())]
+    return rows
+
+
+def cells_text(table: Mapping[str, Any]) -> str:
+    """How many cells of a table are within a point of the paper's."""
+    found = [cell for row in table["rows"] for cell in row["cells"].values() if "difference" in cell]
+    fair = [cell for cell in found if cell["paper"]["comparable"]]
+    near = sum(bool(cell["near"]) for cell in fair)
+    return f"{near} of {len(fair)} cells whose protocol is ours are within {tables.NEAR:g} point of the paper's"
+
+
+def write_overview(done: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, str], out: Path) -> None:
+    """Write ``all.md`` and ``all.json``: every statement of the paper and whether our numbers agree."""
+    claims = [
+        {"target": name, **one} for name, content in done.items() for one in content.get("claims", ()) if "paper" in one
+    ]
+    rows = [(f"[{n}]({n}/{n}.md)", verdict, ours.replace("|", r"\|")) for n, verdict, ours in overview_rows(done)]
+    lines = ["# The paper's experiments, run again", ""]
+    agree, differ = (sum(one["agrees"] is verdict for one in claims) for verdict in (True, False))
+    lines += [
+        f"Of {len(claims)} statements of the paper our numbers agree with {agree} and differ from {differ}; the others "
+        "they don't decide, because a difference is within the luck of the seeds.",
+        "",
+    ]
+    lines += [f"{name} is left out: {reason}\n" for name, reason in left_out.items()]
+    lines += [markdown_table(("target", "our numbers", "what they say"), rows)]
+    io.write_text(out / "all.md", "\n".join(lines) + "\n")
+    content = {"kind": "experiments", "done": list(done), "left_out": dict(left_out), "claims": claims}
+    io.write_text(out / "all.json", compact_json(content))

@@ -1,0 +1,227 @@
+"""An experiment of the paper: what is asked, the units that answer it, and the files that tell what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .. import pool, runs
+from ..compare import engine
+from ..compare.paired import paired
+from ..errors import ConfigError
+from ..spec import RunSpec
+from .store import Task, Unit, UnitStore, shared_and_own
+from .targets import Target
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..graph import Graph
+
+Found = Mapping[Task, Mapping[str, Any]]
+"""The results of the units, by name and seed."""
+
+Content = Mapping[str, Any]
+"""What the JSON of a target holds."""
+
+SURE = 0.05
+"""A difference with a smaller p-value is called more than the luck of the seeds."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked of an experiment: data sets, seeds, and settings in place of the presets'."""
+
+    datasets: tuple[str, ...]
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def specs(self, dataset: str, methods: Sequence[str]) -> dict[str, RunSpec]:
+        """Every method with all its settings on a data set."""
+        made = engine.make_specs(dataset, methods, self.seeds, settings=self.settings)
+        return {spec.method: spec.resolved() for spec in made}
+
+
+class Experiment(Protocol):
+    """What the file of a target has. ``plan`` says what must be done, ``measure`` does one unit in any process,
+    ``conclude`` turns all results into numbers and claims, ``table`` and ``draw`` show them.
+
+    Attributes:
+        DATASETS: the paper's, in its order.
+        METHODS: methods whose settings ``--set`` may change; empty where nothing is fitted.
+        LABELS: which labels are read, and when: for the protocol.
+        SEEDS: seeds where none are asked for; 0 where nothing is random.
+        SERIAL: whether units must not run side by side, because they are timed.
+    """
+
+    DATASETS: tuple[str, ...]
+    METHODS: tuple[str, ...]
+    LABELS: str
+    SEEDS: int
+    SERIAL: bool
+
+    def plan(self, ask: Ask) -> list[Unit]:
+        """The units, in the order in which they should be done."""
+
+    def measure(self, unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
+        """Do one unit; plain data."""
+
+    def conclude(self, ask: Ask, found: Found) -> dict[str, Any]:
+        """``numbers``, ``claims`` (see :func:`claim`) and, where something must be said, ``remarks``."""
+
+    def table(self, content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+        """Columns and rows for people."""
+
+    def draw(self, content: Content) -> Figure:
+        """The figure."""
+
+
+@dataclass
+class Watch:
+    """Who wants to know how an experiment goes on; all three may be left out."""
+
+    start: Callable[[int, int], None] | None = None
+    progress: pool.Progress | None = None
+    finished: pool.Finished | None = None
+
+
+def make_ask(target: Target, datasets: Sequence[str], seeds: int | None, settings: Mapping[str, Any]) -> Ask:
+    """Check what is asked for; what is left out is the paper's."""
+    experiment = target.experiment()
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"--seeds must be 1 or more; got {seeds}.")
+    if settings and not experiment.METHODS:
+        raise ConfigError(f"{target.name} fits nothing, so there is no setting to change; leave --set out.")
+    wanted = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets))
+    count = experiment.SEEDS if seeds is None or experiment.SEEDS == 0 else seeds
+    return Ask(wanted or experiment.DATASETS, tuple(range(max(count, 1))), dict(settings))
+
+
+def run(
+    target: Target,
+    ask: Ask,
+    out: Path,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    data_root: Path | None = None,
+    force: bool = False,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Do what isn't done yet in the folder, write the target's files and return the content of its JSON."""
+    from .writing import write_all
+
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
+    runs.check_writable(out)
+    experiment, store, watch = target.experiment(), UnitStore(out), watch or Watch()
+    jobs = 1 if experiment.SERIAL else jobs
+    share = threads or (1 if experiment.SERIAL else runs.threads_each(jobs, jobs))
+    with pool.thread_variables(share):  # before the imports that read them
+        units = experiment.plan(ask)
+        records = {unit.task: store.find(unit, force) for unit in units}
+        missing = {unit.task: unit for unit in units if records[unit.task] is None}
+        if watch.start is not None:
+            watch.start(len(units) - len(missing), len(units))
+
+        def keep(task: Task, result: dict[str, Any]) -> None:
+            records[task] = {"result": result, "versions": runs.versions()}
+            if "missing" not in result:  # data that isn't here today may be tomorrow
+                store.save(missing[task], result)
+            if watch.finished is not None:
+                watch.finished(task, result)
+
+        work = partial(_measure, target, missing, data_root)
+        pool.run_each(work, list(missing), jobs=jobs, threads=share, progress=watch.progress, finished=keep)
+    done = {task: record for task, record in records.items() if record is not None}
+    found = {task: record["result"] for task, record in done.items()}
+    content = {**_head(target, ask, units), "versions": engine.merged_versions([r["versions"] for r in done.values()])}
+    content |= experiment.conclude(ask, found)
+    write_all(target, content, out)
+    return content
+
+
+def _measure(
+    target: Target, units: Mapping[Task, Unit], data_root: Path | None, task: Task, progress: pool.SeedProgress | None
+) -> dict[str, Any]:
+    """One unit, in whichever process."""
+    return target.experiment().measure(units[task], data_root, progress)
+
+
+def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:
+    """What was asked, on what, and how."""
+    from ..base import SELECTION
+    from ..data import DATASETS
+
+    experiment = target.experiment()
+    fitted = bool(experiment.METHODS)
+    return {
+        "kind": "experiment",
+        "target": target.name,
+        "title": target.title,
+        "protocol": {
+            "datasets": list(ask.datasets),
+            "not_in_the_paper": [name for name in ask.datasets if name not in experiment.DATASETS],
+            "split": {name: DATASETS[name].split for name in ask.datasets if name in DATASETS},
+            "seeds": list(ask.seeds) if experiment.SEEDS else [],
+            "selection": SELECTION["accuracy"] if fitted else None,
+            "labels": experiment.LABELS,
+        },
+        "changed_settings": dict(ask.settings),
+        "config": shared_and_own([unit for unit in units if unit.seed == units[0].seed]),
+    }
+
+
+def load(unit: Unit, data_root: Path | None) -> Graph:
+    """The graph of a unit with a method."""
+    assert unit.spec is not None
+    return engine.cached_graph(unit.spec, data_root, unit.seed)
+
+
+def fit(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
+    """A plain fit, measured as ``gdamn compare`` does it."""
+    assert unit.spec is not None
+    graph = load(unit, data_root)
+    return runs.measure(graph, runs.make_estimator(unit.spec, unit.seed).fit(graph, progress=progress))
+
+
+def spread(found: Found, name: str, seeds: Sequence[int], key: str = "test_accuracy") -> dict[str, Any]:
+    """Mean, standard deviation and values of a unit over the seeds."""
+    return runs.spread([found[name, seed][key] for seed in seeds])
+
+
+def compared(
+    found: Found, first: str, second: str, seeds: Sequence[int], key: str = "test_accuracy", unit: float = 100
+) -> dict[str, Any]:
+    """Two units over the same seeds: the mean difference (in points), and p of the paired t-test (None: can't tell)."""
+    a, b = ({seed: found[name, seed][key] for seed in seeds} for name in (first, second))
+    test = paired(a, b)
+    if test is not None:
+        return {"difference": unit * test["difference"], "p": test["t_p"], "seeds": test["seeds"]}
+    return {"difference": unit * (a[seeds[0]] - b[seeds[0]]), "p": None, "seeds": len(seeds)}
+
+
+def ahead(test: Mapping[str, Any]) -> bool | None:
+    """Whether the first of two is ahead by more than luck (True), behind by more than luck (False), or neither."""
+    if test["p"] is None or test["p"] >= SURE:
+        return None
+    return bool(test["difference"] > 0)
+
+
+def claim(paper: str, agrees: bool | None, ours: str, **numbers: Any) -> dict[str, Any]:
+    """What the paper says, whether our numbers say the same (None: they don't decide it), and what they say.
+
+    ``numbers`` are those behind the verdict.
+    """
+    return {"paper": paper, "agrees": agrees, "ours": ours, "numbers": numbers}
+
+
+def luck(test: Mapping[str, Any]) -> str:
+    """How sure a difference is, in brackets."""
+    if test["p"] is None:
+        return f"{test['seeds']} seed{'s' if test['seeds'] != 1 else ''}, no test"
+    p = "p < 0.001" if test["p"] < 0.001 else f"p = {test['p']:.3f}"
+    return p if test["p"] < SURE else f"{p}, within the luck of {test['seeds']} seeds"

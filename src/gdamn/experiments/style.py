@@ -1,0 +1,90 @@
+"""The look of the figures: for print, for colour-blind readers, and the same bytes each time they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import io
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+"""Okabe and Ito's colours, which the colour-blind tell apart; lines have different markers too."""
+
+INK, SOFT, FAINT = "#222222", "#6b6b6b", "#e3e3e3"
+COLUMN, PAGE = 3.5, 7.16
+"""Width in inches of a column and of a page of a two-column journal."""
+
+DPI = 300
+
+STYLE: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with Matplotlib, so that every machine draws the same
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": SOFT,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "text.color": INK,
+    "svg.hashsalt": "gdamn",
+    "svg.fonttype": "path",
+}
+
+
+def panels(columns: int = 1, width: float = COLUMN, height: float = 2.5, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with its panels side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    axes = figure.subplots(1, columns, squeeze=False, **options)
+    return figure, list(axes[0])
+
+
+def save(draw: Callable[[], Figure], stem: Path) -> None:
+    """Draw in this style and write ``stem.png`` and ``stem.svg``, without a date."""
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):  # type: ignore[arg-type]
+        figure = draw()
+        for path, metadata in (
+            (stem.with_suffix(".png"), {"Software": None}),
+            (stem.with_suffix(".svg"), {"Date": None}),
+        ):
+            with io.replacing(path) as temporary:
+                figure.savefig(temporary, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+
+
+def band(axes: Axes, x: Sequence[float], spreads: Sequence[Any], colour: str, marker: str, label: str) -> None:
+    """Means in per cent as a line, with the standard deviation over seeds as a band."""
+    means = [100 * s["mean"] for s in spreads]
+    low, high = ([m + sign * 100 * s["std"] for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(x, means, color=colour, marker=marker, label=label)
+
+
+def mean_std(spread: Any) -> str:
+    """Mean ± standard deviation in per cent, for a table."""
+    return f"{100 * spread['mean']:.1f} ± {100 * spread['std']:.1f}"

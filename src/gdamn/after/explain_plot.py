@@ -87,7 +87,7 @@ def beside(neighbour: Mapping[str, Any], inside: bool) -> list[str]:
 def outwards(x: float, y: float) -> dict[str, str]:
     """The alignment that lets a text at the rim grow away from its circle."""
     side = "center" if abs(x) < 0.2 else "left" if x > 0 else "right"
-    height = "center" if abs(x) >= 0.2 else "bottom" if y > 0 else "top"
+    height = "center" if abs(y) < 0.5 else "bottom" if y > 0 else "top"
     return {"ha": side, "va": height}
 
 

@@ -45,6 +45,8 @@ def _bins(axes: Any, bins: Mapping[str, int], x: str, y: str) -> None:
     axes.set_xticks(range(len(bins)), list(bins), rotation=45 if turned else 0, ha="right" if turned else "center")
     if max(bins.values()) > 1000:
         axes.set_yscale("symlog", linthresh=10)
+    else:
+        axes.yaxis.get_major_locator().set_params(integer=True)
     axes.margins(y=0.12)
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)

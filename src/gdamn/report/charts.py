@@ -5,6 +5,7 @@ All are about as wide as a phone, so that their text stays readable there; a wid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -188,7 +189,8 @@ def draw_phases(axes: Axes, history: Sequence[Mapping[str, Any]]) -> None:
         if number % 2:
             axes.axvspan(start, start + length, color=INKS["band"], alpha=0.6, lw=0)
         if length > 0.06 * len(history) and phase:
-            text = visible(phase, 12).replace("-step ", "")
+            inner = re.fullmatch(r"pre-train \((\w+)\)", phase)
+            text = visible(inner[1] if inner else phase, 12).replace("-step ", "")
             at = (start + length / 2, 1.02)
             axes.annotate(text, at, xycoords=("data", "axes fraction"), ha="center", fontsize=9.5, color=INKS["soft"])
         start += length

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..config import PlusSettings, Settings
+from ..config import PlusSettings, Settings, preset
 from .text import number, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -62,9 +62,17 @@ def changed_settings(run: Run) -> str | None:
     changed = own_settings(run.spec.method, run.spec.dataset, run.spec.settings)
     if changed is None:
         return None
+    usual = "the preset" if has_preset(run.spec.method, run.spec.dataset) else "the defaults"
     if not changed:
-        return "the preset"
-    return "the preset, but " + ", ".join(f"{visible(k)} = {visible(v)}" for k, v in changed.items())
+        return usual
+    return f"{usual}, but " + ", ".join(f"{visible(k)} = {visible(v)}" for k, v in changed.items())
+
+
+def has_preset(name: str, dataset: str) -> bool:
+    """Whether the method has settings of its own for the data set."""
+    from ..methods import METHODS
+
+    return bool(preset(dataset, METHODS[name].presets or name))
 
 
 def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:

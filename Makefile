@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup browser test lint bench clean
+.PHONY: run setup browser test chaos lint bench clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -20,13 +20,17 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 test: setup browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The tests of the HTML pages use Chromium; they are skipped, with the reason, where there is none.
 browser:
 	@command -v chromium >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && { apt-get update && apt-get install --yes chromium; } >/dev/null 2>&1; } || \
 		echo "There is no Chromium and it can't be installed here: the tests of the pages will be skipped."
+
+# Kills a training run at 100 random moments and compares what it leaves with an undisturbed one; some 20 minutes.
+chaos: setup
+	$(BIN)/python tests/chaos.py --kills 100
 
 lint: setup
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ import pytest
 from gdamn import cli
 
 COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
-COMMANDS += ["compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
+COMMANDS += ["doctor", "compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
 SEED_FILES = ("predictions.csv", "edges.csv", "model.gdamn")
 FEW = ["--set", "pretrain_epochs=4", "--set", "epochs=3", "--set", "em_iterations=1"]
 TRAIN = ["train", "digits", "--noise", "0.5", "--seeds", "2", "--first-seed", "3", *FEW]
@@ -249,20 +249,23 @@ def test_the_command_line_counts_before_the_file(
     assert not (tmp_path / "runs" / "digits-mlp" / "seed-0" / "edges.csv").exists()
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_is_one_line_and_ends_the_workers(tmp_path: Path) -> None:
-    args = ["train", "karate", "--seeds", "2", "--jobs", "2", "--set", "pretrain_epochs=1000000"]
+def test_ctrl_c_is_one_line_and_ends_the_workers(tmp_path: Path, jobs: int) -> None:
+    args = ["train", "karate", "--seeds", "2", "--jobs", str(jobs), "--set", "pretrain_epochs=1000000"]
     with subprocess.Popen(command(*args), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "pre-train" in process.stderr.readline()
         workers = psutil.Process(process.pid).children(recursive=True)
+        asked = time.monotonic()
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(timeout=30) == 130
-    assert rest.splitlines()[-1] == "stopped"
+        assert time.monotonic() - asked < 2
+    assert rest.splitlines()[-1] == "stopped with 0 of 2 seeds finished; the same command goes on from there"
     assert "Traceback" not in rest
     assert not (tmp_path / "runs").exists()
-    assert workers
+    assert len(workers) >= (jobs if jobs > 1 else 0)
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 

@@ -17,26 +17,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .checkpoint import seconds_before
 from .config import BaseSettings
-from .errors import DataError, GraphError, NotFittedError
+from .errors import DataError, GdamnError, GraphError, NotFittedError
 from .graph import Graph
+from .model_file import FORMAT, read_model
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from .training import Progress, Record
 
-FORMAT = 1
-"""Version of the file that ``save`` writes; a newer one is refused with a clear message."""
+__all__ = ["FORMAT", "SELECTION", "NodeClassifier", "as_graph", "read_model"]
 
 SELECTION = {
     "accuracy": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch",
     "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
 }
 """What the setting ``selection`` means; methods without it choose by accuracy."""
-
-HEADER = {"format", "method", "settings", "class_names", "node_ids", "best_epoch", "protocol", "history"}
-"""What the header of a model file holds."""
 
 
 class NodeClassifier:
@@ -100,7 +98,7 @@ class NodeClassifier:
         self.timings_: list[float] = []
         self._fit(g, progress)
         self.epochs_ = len(self.history_)
-        self.seconds_ = time.perf_counter() - start
+        self.seconds_ = time.perf_counter() - start + seconds_before()
         self.class_names_ = g.class_names
         self.node_ids_ = g.node_ids
         self.protocol_ = {
@@ -199,7 +197,10 @@ class NodeClassifier:
         header, tensors = read_model(Path(path))
         if header["method"] != cls.method:
             raise DataError(f"{path} holds a model of method '{header['method']}', not '{cls.method}'.")
-        model = cls(**header["settings"])
+        try:
+            model = cls(**header["settings"])
+        except (GdamnError, TypeError, OverflowError) as problem:
+            raise DataError(f"{path} has settings that this gdamn doesn't know: {problem}") from None
         model.tensors_ = tensors
         model.graph_ = None
         model.history_ = header["history"]
@@ -223,25 +224,3 @@ def as_graph(graph: Any) -> Graph:
         if isinstance(graph, Data):
             return Graph.from_pyg(graph)
     raise GraphError(f"Expected a gdamn Graph or a PyTorch Geometric Data, not {type(graph).__name__}.")
-
-
-def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and tensors of a saved model; every way in which the file can be wrong has its sentence."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise DataError(f"There is no model file at {path}.")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["gdamn"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({error}).") from None
-    version = header.get("format") if isinstance(header, dict) else None
-    if isinstance(version, int) and version > FORMAT:
-        raise DataError(f"{path} was saved by a newer gdamn (format {version}); upgrade gdamn to open it.")
-    missing = sorted(HEADER - set(header)) if isinstance(header, dict) else ["header"]
-    if missing or "probabilities" not in tensors:
-        lacks = ", ".join(missing) or "probabilities"
-        raise DataError(f"{path} is not a whole model: it lacks {lacks}; save it again.")
-    return header, tensors

@@ -6,9 +6,11 @@ package raises on purpose becomes one line on stderr and exit code 2; Ctrl-C bec
 
 from __future__ import annotations
 
+import os
+import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,9 +50,17 @@ def reporting() -> Iterator[None]:
     except GdamnError as problem:
         display.error(str(problem))
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        display.note("stopped", stderr=True)
+    except KeyboardInterrupt as problem:
+        display.note(str(problem) or "stopped", stderr=True)
         raise typer.Exit(130) from None
+    except Exception as problem:
+        from .memory import shortage
+
+        told = shortage(problem)
+        if told is None:
+            raise
+        display.error(str(told))
+        raise typer.Exit(2) from None
 
 
 def show_version(wanted: bool) -> None:
@@ -130,21 +140,20 @@ def train(
     folder = out or Path("runs") / f"{files.data_name(spec.dataset)}-{spec.method}"
 
     from . import runs
-
-    with display.ProgressView() as view, own.watch.listening(view.reading):
-        summary = runs.run(
-            spec, folder, jobs=jobs, threads=threads, data_root=data_root, force=force, progress=view.update
-        )
-    if as_json:
-        from .io import to_json
-
-        typer.echo(to_json(summary, indent=2))
-    else:
-        display.show_summary(summary, str(folder))
-
     from .cli_report import report_of_training
+    from .io import to_json
 
-    report_of_training(folder, data_root, quiet=as_json)
+    runs.check_writable(folder)
+    with runs.working_in(folder):
+        with display.ProgressView() as view, own.watch.listening(view.reading):
+            summary = runs.run(
+                spec, folder, jobs=jobs, threads=threads, data_root=data_root, force=force, progress=view.update
+            )
+        if as_json:
+            typer.echo(to_json(summary, indent=2))
+        else:
+            display.show_summary(summary, str(folder))
+        report_of_training(folder, data_root, quiet=as_json)
 
 
 def make_spec(
@@ -269,6 +278,27 @@ def data_get(
 
 def main() -> None:
     """Entry of the command."""
-    from . import cli_after, cli_compare, cli_inspect, cli_report, cli_reproduce, cli_search  # noqa: F401 - their commands
+    from . import (  # noqa: F401 - their commands
+        cli_after,
+        cli_compare,
+        cli_doctor,
+        cli_inspect,
+        cli_report,
+        cli_reproduce,
+        cli_search,
+    )
 
-    app(prog_name="gdamn")
+    try:
+        app(prog_name="gdamn")
+    except SystemExit as ended:
+        if ended.code == 130:
+            end_at_once()
+        raise
+
+
+def end_at_once() -> None:
+    """End after Ctrl-C: all that was open is put away, and the libraries' own farewell would take seconds."""
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(130)

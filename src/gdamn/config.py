@@ -61,7 +61,7 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
     if isinstance(value, np.generic):
         value = value.item()
     kinds = get_args(hints[name]) or (hints[name],)
-    if float in kinds and type(value) is int:
+    if float in kinds and type(value) is int and abs(value) < 1 << 1023:
         value = float(value)
     if type(value) not in kinds:
         wanted = " or ".join(k.__name__ for k in kinds)

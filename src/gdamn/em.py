@@ -2,7 +2,8 @@
 
 Line numbers in the comments are those of the paper's Algorithm 1. Two networks take part: q carries features,
 p (label_network.py) carries labels and features over edges that its hard attention keeps and its soft attention
-weighs (attention.py). The objectives are in objectives.py.
+weighs (attention.py). The objectives are in objectives.py. A fit that is resumed from a checkpoint runs through
+the same lines and skips the epochs that are done.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from . import checkpoint
 from .adjacency import Adjacency, gcn_adjacency, loops_only
+from .checkpoint import Checkpoint, Part, part_of
+from .checkpoint_file import Tree
 from .config import Settings
 from .inputs import Block
 from .kernels import Key
@@ -40,18 +44,25 @@ STARTS = ("graph", "similar", "features")
 
 def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
     """Fit q and p; the watch keeps the history and the state of q's best epoch."""
-    EM(problem, settings, watch).run()
+    EM(problem, settings, watch, checkpoint.of_fit("gdamn", settings, problem)).run()
 
 
 class EM:
     """One fit: the problem, the two networks, and the steps of Algorithm 1 as methods."""
 
-    def __init__(self, problem: Problem, settings: Settings, watch: Watch) -> None:
-        self.problem, self.s, self.watch = problem, settings, watch
+    def __init__(
+        self, problem: Problem, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None
+    ) -> None:
+        self.problem, self.s, self.watch, self.checkpoint = problem, settings, watch, checkpoint
         self.root = Key(settings.seed).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
         self.start = "graph"
+        self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
+        self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
+        if checkpoint is not None:
+            checkpoint.keep("watch", watch.part())
+            checkpoint.keep("em", Part(self.state, self.resume))
 
     def new_q(self, key: Key) -> nn.Module:
         """A fresh feature propagator q_θ."""
@@ -66,8 +77,9 @@ class EM:
     def run(self) -> None:
         """Algorithm 1."""
         s = self.s
-        opinion = self.pretrain()  # line 3
-        for iteration in range(1, s.em_iterations + 1):  # line 4
+        opinion = self.opinion if self.iteration else self.pretrain()  # line 3
+        for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
+            self.iteration, self.opinion = iteration, opinion
             key = self.root.fold("iteration").fold(iteration)
             before = opinion.argmax(1)
 
@@ -89,18 +101,26 @@ class EM:
         start = self.s.start
         if start == "auto" and len(self.problem.val) == 0:
             start = "graph"
-        found = []
         for name in STARTS if start == "auto" else (start,):
-            begin = len(self.watch.history)
-            self.q = self.new_q(self.root.fold("start q"))
-            opinion = self.pretrain_on(name)
-            reached = [record["val_accuracy"] for record in self.watch.history[begin:]]
-            found.append((max(reached, default=0) if start == "auto" else 0, name, opinion, self.q))
-        _, self.start, opinion, self.q = max(found, key=lambda entry: entry[0])  # a tie goes to the first
-        if self.start == "similar":
+            if name not in self.tried:
+                self.q = self.new_q(self.root.fold("start q"))
+                self.tried[name] = self.pretrain_on(name), self.q
+        self.choose_start(max(self.tried, key=self.reached) if start == "auto" else start)  # a tie goes to the first
+        opinion, self.q = self.tried[self.start]
+        self.tried.clear()
+        return opinion
+
+    def reached(self, name: str) -> float:
+        """The best validation accuracy of a pre-training."""
+        records = [record for record in self.watch.history if record["start"] == name]
+        return max((record["val_accuracy"] for record in records), default=0.0)
+
+    def choose_start(self, name: str) -> None:
+        """Go on, with q and p, on the graph of this name."""
+        self.start = name
+        if name == "similar":
             self.problem = self.weighed
             self.p = self.new_p()
-        return opinion
 
     @cached_property
     def weighed(self) -> Problem:
@@ -151,7 +171,7 @@ class EM:
             self.watch.record(record, s.epochs, started)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
-        run_epochs(groups, s.learning_rate, s.epochs, loss, after, key)
+        run_epochs(groups, s.learning_rate, s.epochs, loss, after, key, self.checkpoint, part_of(p))
 
     def e_step(self, labels: Tensor, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
@@ -212,8 +232,17 @@ class EM:
             record = {"phase": phase, "iteration": iteration, "start": self.start, "epoch": epoch, **values}
             self.watch.record({**record, **evaluate(problem, logits)}, epochs, started, state)
 
+        def save() -> Tree:
+            return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
+
+        def load(kept: Tree) -> None:
+            nonlocal opinion, passed
+            q.load_state_dict(kept["q"])
+            shown.load_state_dict(kept["shown"])
+            opinion, passed = kept["opinion"].to(problem.device), kept["passed"]
+
         groups = decayed(q, self.decay(iteration), s.decay)
-        run_epochs(groups, s.learning_rate, epochs, loss, after, key)
+        run_epochs(groups, s.learning_rate, epochs, loss, after, key, self.checkpoint, Part(save, load))
         return opinion
 
     def decay(self, iteration: int) -> float:
@@ -228,6 +257,25 @@ class EM:
         used = best["weights"]["used"]
         kept = {**weights, "used": used} if "hard" in weights else {"used": used}
         best.update(labels=labels, posterior=posterior, weights=kept, p=copy_state(self.p))
+
+    def state(self) -> Tree:
+        """What a checkpoint keeps of the fit beside the epochs under way."""
+        tried = [[name, opinion, q.state_dict()] for name, (opinion, q) in self.tried.items()]
+        networks = {"q": self.q.state_dict(), "p": self.p.state_dict()}
+        where = {"iteration": self.iteration, "start": self.start, "opinion": self.opinion}
+        return {**where, **networks, "tried": tried}
+
+    def resume(self, kept: Tree) -> None:
+        """Go on from such a state."""
+        self.iteration, self.opinion = kept["iteration"], kept["opinion"].to(self.problem.device)
+        if self.iteration:
+            self.choose_start(kept["start"])
+        for name, opinion, weights in kept["tried"]:
+            q = self.new_q(self.root.fold("start q"))
+            q.load_state_dict(weights)
+            self.tried[name] = opinion.to(self.problem.device), q
+        self.q.load_state_dict(kept["q"])
+        self.p.load_state_dict(kept["p"])
 
 
 @torch.no_grad()

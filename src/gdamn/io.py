@@ -11,6 +11,7 @@ import errno
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ _REASONS = {
     errno.EROFS: "the file system is read-only; choose another folder",
     errno.ENOSPC: "the disk is full; free some space or choose another folder",
     errno.EDQUOT: "your disk quota is used up; free some space or choose another folder",
+    errno.EFBIG: "it would be larger than files may be here; raise that limit or choose another folder",
     errno.ENOTDIR: "a part of the path is a file, not a folder; choose another folder",
     errno.EEXIST: "a file of that name stands there; choose another folder",
     errno.EISDIR: "a folder of that name stands there; choose another name or remove it",
@@ -41,7 +43,13 @@ _REASONS = {
 def output_error(path: Path, cause: OSError) -> OutputError:
     """The sentence for a write that failed: where, why, and what to do."""
     reason = _REASONS.get(cause.errno or 0, cause.strerror or str(cause) or type(cause).__name__)
-    return OutputError(f"Can't write '{path}': {reason}.")
+    return OutputError(f"Can't write '{_meant(path)}': {reason}.")
+
+
+def _meant(path: Path) -> Path:
+    """The file that a temporary one stands for, or the path itself."""
+    temporary = re.fullmatch(r"\.+(.+?)(-[a-z0-9_]{8})+(\.\w+)?", path.name)
+    return path.with_name(temporary[1] + (temporary[3] or "")) if temporary else path
 
 
 def make_folder(path: Path) -> Path:
@@ -78,6 +86,14 @@ def replacing(path: Path) -> Iterator[Path]:
         raise output_error(path, cause) from cause
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a process that was killed while it wrote ``path`` left beside it; only where no other one writes."""
+    name = re.compile(rf"\.+{re.escape(path.stem[:60])}(-[a-z0-9_]{{8}})+{re.escape(path.suffix)}")
+    for other in path.parent.glob(".*"):
+        if name.fullmatch(other.name):
+            other.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

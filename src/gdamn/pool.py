@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from .errors import GdamnError, TrainingError
+from .memory import shortage
 
 SeedProgress = Callable[[str, int, int, dict[str, Any]], None]
 """Called after each epoch with the phase, the epoch (from 0), the epochs of the phase and the epoch's record."""
@@ -168,6 +170,7 @@ def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
     Ctrl-C reaches the whole group; the parent alone answers it, and ends the workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with thread_limit(threads):
         while True:
             try:
@@ -178,8 +181,17 @@ def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
                 pipe.send(("result", work(task, _reporter(pipe) if reporting else None)))
             except GdamnError as error:
                 pipe.send(("error", type(error)(str(error))))
-            except Exception:  # a bug: its traceback must reach the person
-                pipe.send(("error", RuntimeError(f"{task_name(task)} failed:\n{traceback.format_exc()}")))
+            except Exception as problem:  # memory ran out, or a bug: its traceback must reach the person
+                bug = RuntimeError(f"{task_name(task)} failed:\n{traceback.format_exc()}")
+                pipe.send(("error", shortage(problem) or bug))
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end, however it comes, and end this process: nobody would read what it does."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _reporter(pipe: Connection) -> SeedProgress:

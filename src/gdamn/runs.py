@@ -11,12 +11,14 @@ import os
 import re
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, io, own_methods, pool
+from . import __version__, io, lock, own_methods, pool, unfinished
 from .errors import ConfigError, OutputError
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 SEED_FILES = ("model.gdamn", "predictions.csv", "edges.csv", "history.jsonl")
+RUN_FILES = ("config.toml", "summary.json", "encoder.json", "report.html")
 PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
@@ -46,7 +49,8 @@ def run(
 
     ``summary.json`` is written last: a folder that has one holds a finished run. A finished run of the same
     configuration is written anew; one of another configuration is kept unless ``force``. The standard deviations
-    are those of a sample (divided by n - 1), and 0 for a single seed.
+    are those of a sample (divided by n - 1), and 0 for a single seed. A run that was ended before goes on: finished
+    seeds are kept, and the others go on from their checkpoints.
     """
     if jobs < 1 or (threads is not None and threads < 1):
         raise ConfigError("--jobs and --threads must be 1 or more.")
@@ -57,13 +61,49 @@ def run(
         config = spec.to_toml()
         if not force:
             check_unfinished(out, config)
-        work = partial(run_seed, spec, out, data_root)
-        results = pool.run_each(work, spec.seeds, jobs=jobs, threads=share, progress=progress)
-    remove_stale(out, spec.seeds)
-    summary = summarise(spec, results)
-    io.write_text(out / "config.toml", config)
-    io.write_json(out / "summary.json", summary)
+        with working_in(out):
+            unfinished.remove_leftovers(out, RUN_FILES, spec.seeds, SEED_FILES)
+            results = run_seeds(spec, out, data_root, jobs, share, progress)
+            remove_stale(out, spec.seeds)
+            summary = summarise(spec, results)
+            io.write_text(out / "config.toml", config)
+            io.write_json(out / "summary.json", summary)
     return summary
+
+
+@contextmanager
+def working_in(out: Path) -> Iterator[None]:
+    """No other run may write to the folder within the block; when it ends well, nothing of the run is unfinished."""
+    with lock.alone_in(out) as outermost:
+        yield
+        if outermost:
+            unfinished.forget(out)
+
+
+def run_seeds(
+    spec: RunSpec, out: Path, data_root: Path | None, jobs: int, threads: int, progress: Progress | None
+) -> list[dict[str, Any]]:
+    """The results of all seeds: of the finished ones as they were kept, of the others by training them."""
+    kept = {seed: unfinished.find(out, seed, identity(spec, seed)) for seed in spec.seeds}
+    done = {seed: result for seed, result in kept.items() if result is not None}
+    missing = [seed for seed in spec.seeds if seed not in done]
+
+    def finished(seed: int, result: dict[str, Any]) -> None:
+        done[seed] = result
+
+    try:
+        work = partial(run_seed, spec, out, data_root)
+        if missing:
+            pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
+    except KeyboardInterrupt:
+        how = "the same command goes on from there"
+        raise KeyboardInterrupt(f"stopped with {len(done)} of {len(spec.seeds)} seeds finished; {how}") from None
+    return [done[seed] for seed in spec.seeds]
+
+
+def identity(spec: RunSpec, seed: int) -> dict[str, Any]:
+    """What must be the same for the result of a seed to be the same."""
+    return {"config": replace(spec, seeds=(seed,)).to_toml(), "versions": versions()}
 
 
 def threads_each(jobs: int, tasks: int) -> int:
@@ -107,12 +147,16 @@ def run_seed(
     spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
+    from .checkpoint import keeping
+
     graph = load_graph(spec, data_root, seed)
-    estimator = make_estimator(spec, seed).fit(graph, progress=progress)
+    with keeping(unfinished.checkpoints(out, seed)):
+        estimator = make_estimator(spec, seed).fit(graph, progress=progress)
     measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
     if "encoder" in graph.meta:  # own files: new ones can be read in the same way
         io.write_json(out / "encoder.json", {**graph.meta["encoder"], "class_names": list(graph.class_names)})
+    unfinished.keep(out, seed, identity(spec, seed), SEED_FILES, measured)
     return measured
 
 
@@ -151,12 +195,11 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
 def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
     """Write the model, its predictions, its edge weights and its history.
 
-    An older ``summary.json`` goes first, because from here on the folder doesn't hold what it tells of.
+    All of them are written before any takes its place, so that a full disk leaves an older run whole. Its
+    ``summary.json`` goes in between, because from then on the folder doesn't hold what it tells of.
     """
     import numpy as np
 
-    (folder.parent / "summary.json").unlink(missing_ok=True)
-    estimator.save(folder / "model.gdamn")
     predicted = estimator.predict()
     split = np.full(graph.num_nodes, "none", dtype="<U5")
     for name in ("train", "val", "test"):
@@ -167,14 +210,20 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
         "probability": np.take_along_axis(estimator.predict_proba(), predicted[:, None], axis=1)[:, 0],
         "split": split,
     }
-    io.write_csv(folder / "predictions.csv", columns)
     weights = estimator.edge_weights_
+    with ExitStack() as stack:
+        names = [name for name in SEED_FILES if name != "edges.csv" or weights is not None]
+        place = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
+        estimator.save(place["model.gdamn"])
+        io.write_csv(place["predictions.csv"], columns)
+        if weights is not None:
+            ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
+            shown = {name: weights[name] for name in ("hard", "soft", "stable")}
+            io.write_csv(place["edges.csv"], {**ends, **shown})
+        io.write_jsonl(place["history.jsonl"], estimator.history_)
+        (folder.parent / "summary.json").unlink(missing_ok=True)
     if weights is None:
         (folder / "edges.csv").unlink(missing_ok=True)
-    else:
-        ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
-        io.write_csv(folder / "edges.csv", {**ends, **{name: weights[name] for name in ("hard", "soft", "stable")}})
-    io.write_jsonl(folder / "history.jsonl", estimator.history_)
 
 
 def noise_report(graph: Graph, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, float] | None:

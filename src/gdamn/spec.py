@@ -103,7 +103,10 @@ class RunSpec:
         if not is_own(given["dataset"]):
             given["dataset"] = given["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         given["seeds"] = tuple(given.get("seeds", (0,)))
-        given["noise"] = float(given.get("noise", 0.0))
+        try:
+            given["noise"] = float(given.get("noise", 0.0))
+        except OverflowError:
+            raise ConfigError(f"'{where}' gives a noise that is too large.") from None
         return cls(**given)
 
 
@@ -113,5 +116,5 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as cause:
         raise ConfigError(f"Can't read '{path}': {cause.strerror or cause}.") from cause
-    except ValueError as cause:  # not TOML, or not UTF-8
+    except (ValueError, RecursionError) as cause:  # not TOML, not UTF-8, or nested without end
         raise ConfigError(f"'{path}' isn't a TOML file: {cause}.") from cause

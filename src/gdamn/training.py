@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .checkpoint import Checkpoint, Part
 from .errors import TrainingError
 from .kernels import Key, adam_step, set_threads
 from .kernels.memory import kept_arrays
@@ -100,8 +101,23 @@ class Watch:
         self.timings.append(time.perf_counter() - started)
         if state is not None and self._better(record):
             self.best, self.best_state = record, state()
+            _check_predictions(self.best_state, record)
         if self.progress is not None:
             self.progress(record["phase"], record["epoch"], epochs, record)
+
+    def part(self) -> Part:
+        """The watch as a part of a checkpoint; the best record stays the very one that the history has."""
+
+        def save() -> dict[str, Any]:
+            best = next((at for at, record in enumerate(self.history) if record is self.best), None)
+            return {"history": self.history, "timings": self.timings, "best": best, "best_state": self.best_state}
+
+        def load(kept: dict[str, Any]) -> None:
+            self.history[:], self.timings[:] = kept["history"], kept["timings"]
+            self.best = None if kept["best"] is None else self.history[kept["best"]]
+            self.best_state = kept["best_state"]
+
+        return Part(save, load)
 
     def _better(self, record: Record) -> bool:
         if self.best is None or record.get("val_accuracy") is None:
@@ -111,6 +127,16 @@ class Watch:
     def _rank(self, record: Record) -> tuple[float, float]:
         accuracy, loss = record["val_accuracy"], record["val_loss"]
         return (-loss, accuracy) if self.selection == "loss" else (accuracy, -loss)
+
+
+def _check_predictions(state: dict[str, Any], record: Record) -> None:
+    """Refuse an epoch whose last step of Adam spoiled the weights: its loss, taken before the step, can't tell."""
+    predicted = state.get("logits", state.get("probabilities"))
+    if predicted is not None and not torch.isfinite(predicted).all():
+        raise TrainingError(
+            f"The predictions are not finite after epoch {record['epoch']} of {record['phase']}; "
+            "lower learning_rate, or check the features for extreme values."
+        )
 
 
 def evaluate(problem: Problem, logits: Tensor) -> Record:
@@ -145,11 +171,20 @@ def run_epochs(
     loss: Callable[[Key], dict[str, Tensor]],
     after: Callable[[int, Record, float], None],
     key: Key,
+    checkpoint: Checkpoint | None = None,
+    part: Part | None = None,
 ) -> None:
     """Minimise ``loss`` with a fresh Adam; ``after`` gets each epoch's number, the values of the
-    loss's parts, and the time at which the epoch started."""
+    loss's parts, and the time at which the epoch started.
+
+    A ``checkpoint`` is told of every epoch, with the ``part`` of it that the epochs change; epochs that were done
+    before the fit was resumed are not done again.
+    """
     optimiser = Adam(groups, learning_rate)
-    for epoch in range(epochs):
+    first = 0
+    if checkpoint is not None and part is not None:
+        first = checkpoint.enter(key, epochs, optimiser, part)
+    for epoch in range(first, epochs):
         start = time.perf_counter()
         optimiser.zero_grad()
         parts = loss(key.fold(epoch))
@@ -157,6 +192,8 @@ def run_epochs(
         optimiser.step()
         values: Record = {name: value.item() for name, value in parts.items()}
         after(epoch, values, start)
+        if checkpoint is not None and part is not None:
+            checkpoint.reached(epoch + 1)
 
 
 class Adam:

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .. import checkpoint
 from ..base import NodeClassifier
+from ..checkpoint import part_of
 from ..config import BaseSettings, setting
 from ..graph import Graph
 from ..kernels import Key
@@ -133,4 +135,7 @@ class NetworkClassifier(NodeClassifier):
             record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
             watch.record(record, s.epochs, started, state)
 
-        run_epochs(self.groups(network), s.learning_rate, s.epochs, loss, after, key)
+        kept = checkpoint.of_fit(self.method, s, problem)
+        if kept is not None:
+            kept.keep("watch", watch.part())
+        run_epochs(self.groups(network), s.learning_rate, s.epochs, loss, after, key, kept, part_of(network))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from ..errors import OutputError
+from ..errors import ConfigError, OutputError
 from ..runs import versions
 from ..spec import RunSpec
 
@@ -95,6 +95,18 @@ def _read(path: Path) -> dict[str, Any] | None:
     """A record; None where there is none that can be read, which is then fitted anew."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and {"config", "result", "versions"} <= set(record) else None
+    return record if _is_record(record) else None
+
+
+def _is_record(record: Any) -> bool:
+    """Whether it has what :meth:`FitStore.save` writes."""
+    if not isinstance(record, dict) or not {"config", "result", "versions"} <= set(record):
+        return False
+    config, result = record["config"], record["result"]
+    try:
+        RunSpec.from_dict(config if isinstance(config, dict) else {}, "a fit")
+    except ConfigError:
+        return False
+    return isinstance(result, dict)

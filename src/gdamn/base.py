@@ -22,6 +22,7 @@ from .config import BaseSettings
 from .errors import DataError, GdamnError, GraphError, NotFittedError
 from .graph import Graph
 from .model_file import FORMAT, read_model
+from .printable import safe
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -200,7 +201,7 @@ class NodeClassifier:
         try:
             model = cls(**header["settings"])
         except (GdamnError, TypeError, OverflowError) as problem:
-            raise DataError(f"{path} has settings that this gdamn doesn't know: {problem}") from None
+            raise DataError(f"{path} has settings that this gdamn doesn't know: {safe(problem)}") from None
         model.tensors_ = tensors
         model.graph_ = None
         model.history_ = header["history"]

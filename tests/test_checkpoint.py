@@ -76,7 +76,7 @@ def assert_same(model: NodeClassifier, other: NodeClassifier) -> None:
 @pytest.mark.parametrize("case", CASES, ids=[f"{i} {case[0]}" for i, case in enumerate(CASES)])
 def test_killed_in_any_epoch_it_ends_the_same(case: tuple[str, dict[str, Any]], graph: Graph, tmp_path: Path) -> None:
     whole, epochs = fit(case, graph)
-    for stop in range(0, epochs, 1 + epochs // 25):
+    for stop in range(0, epochs, 1 + epochs // 8):
         with checkpoint.keeping(tmp_path / str(stop)):
             with pytest.raises(KilledError):
                 fit(case, graph, stop)

@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 test: setup browser
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The tests of the HTML pages use Chromium; they are skipped, with the reason, where there is none.
 browser:

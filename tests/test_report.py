@@ -18,7 +18,7 @@ from sklearn import metrics
 from typer.testing import CliRunner
 
 from gdamn import cli_report, report, runs
-from gdamn.after.calibration import expected_calibration_error
+from gdamn.after.calibration import Calibration, expected_calibration_error
 from gdamn.cli import app
 from gdamn.errors import ConfigError, DataError
 from gdamn.graph import Graph
@@ -83,7 +83,7 @@ def test_calibration_adds_up_and_agrees_with_the_other_one(seed: int, first: int
     draw = np.random.default_rng(seed)
     shares = draw.dirichlet(np.ones(4), first + second)
     labels = draw.integers(0, 4, first + second)
-    parts = [measures.Calibration.of(shares[at], labels[at]) for at in (slice(first), slice(first, None))]
+    parts = [Calibration.of(shares[at], labels[at]) for at in (slice(first), slice(first, None))]
     assert (parts[0] + parts[1]).error == pytest.approx(expected_calibration_error(shares, labels))
 
 

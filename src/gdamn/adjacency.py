@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .graph import Structure
 from .inputs import Block
 from .kernels import Key, sddmm, spmm, sums
+from .structure import Structure
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .graph import Structure
 from .inputs import Block
 from .kernels import Key, binary_concrete, edge_softmax, gram, matmul, sddmm, unit_rows
+from .structure import Structure
 
 
 class HardAttention(nn.Module):

@@ -227,10 +227,8 @@ class EM:
             logits = predict(shown, adjacency, problem.x)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
-            before = "pre-train" if self.start == "graph" else f"pre-train ({self.start})"
-            phase = f"E-step {iteration}" if iteration else before
-            record = {"phase": phase, "iteration": iteration, "start": self.start, "epoch": epoch, **values}
-            self.watch.record({**record, **evaluate(problem, logits)}, epochs, started, state)
+            where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
+            self.watch.record({**where, **values, **evaluate(problem, logits)}, epochs, started, state)
 
         def save() -> Tree:
             return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
@@ -244,6 +242,12 @@ class EM:
         groups = decayed(q, self.decay(iteration), s.decay)
         run_epochs(groups, s.learning_rate, epochs, loss, after, key, self.checkpoint, Part(save, load))
         return opinion
+
+    def phase(self, iteration: int) -> str:
+        """What q's epochs are called in the history."""
+        if iteration:
+            return f"E-step {iteration}"
+        return "pre-train" if self.start == "graph" else f"pre-train ({self.start})"
 
     def decay(self, iteration: int) -> float:
         """Weight decay until the first EM iteration ends, and after it."""

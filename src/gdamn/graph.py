@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import GraphError
 from .kernels.pattern import Pattern, transpose_csr
+from .structure import Structure
 
 if TYPE_CHECKING:
     import networkx as nx
-    import torch
     from torch_geometric.data import Data
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
@@ -31,49 +31,6 @@ SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """The message-passing pattern of A + I: what the attentions and the propagators work on.
-
-    Attributes:
-        pattern: CSR of A + I, shape [N, N], E entries, with its transpose held ready.
-        weights: [E] weight of each entry in the input graph; 1 for loops and for unweighted graphs.
-        loop: [E] True where the entry is a self-loop.
-        pair: [E] number of the unordered pair {i, j}: both directions of an edge share it, so that one noise
-            is drawn per pair.
-    """
-
-    pattern: Pattern
-    weights: NDArray[np.float32]
-    loop: NDArray[np.bool_]
-    pair: NDArray[np.int32]
-    _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-
-    def tensor(self, name: str, device: torch.device) -> torch.Tensor:
-        """One of the arrays as a tensor on a device, made once."""
-        import torch
-
-        key = (name, str(device))
-        if key not in self._tensors:
-            self._tensors[key] = torch.as_tensor(getattr(self, name)).to(device)
-        found: torch.Tensor = self._tensors[key]
-        return found
-
-    def weighed(self, factors: NDArray[np.float32]) -> Structure:
-        """The same pattern with every edge's weight times its factor [E]; loops stay."""
-        return replace(self, weights=np.where(self.loop, self.weights, self.weights * factors), _tensors={})
-
-    @cached_property
-    def free(self) -> NDArray[np.bool_]:
-        """[E] True where the entry may be cut: everywhere but on self-loops."""
-        return ~self.loop
-
-    @cached_property
-    def off_loop(self) -> NDArray[np.int64]:
-        """[E - N] positions of the entries that are edges, not loops; in the order of the graph's CSR."""
-        return np.flatnonzero(~self.loop)
 
 
 @dataclass(frozen=True, eq=False)

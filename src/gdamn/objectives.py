@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .graph import Structure
 from .kernels import bernoulli_kl, sddmm, softmax_losses
+from .structure import Structure
 
 
 def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tensor:

@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .errors import ConfigError, TrainingError
-from .graph import Graph, Structure
+from .graph import Graph
 from .inputs import Block, feature_block
+from .structure import Structure
 
 
 @dataclass(frozen=True, eq=False)

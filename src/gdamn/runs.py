@@ -52,8 +52,7 @@ def run(
     are those of a sample (divided by n - 1), and 0 for a single seed. A run that was ended before goes on: finished
     seeds are kept, and the others go on from their checkpoints.
     """
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
+    check_processes(jobs, threads)
     check_writable(out)
     share = threads or threads_each(jobs, len(spec.seeds))
     with pool.thread_variables(share):  # before the first import of what reads them
@@ -104,6 +103,12 @@ def run_seeds(
 def identity(spec: RunSpec, seed: int) -> dict[str, Any]:
     """What must be the same for the result of a seed to be the same."""
     return {"config": replace(spec, seeds=(seed,)).to_toml(), "versions": versions()}
+
+
+def check_processes(jobs: int, threads: int | None) -> None:
+    """Refuse fewer than one process, or than one thread in each."""
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
 
 
 def threads_each(jobs: int, tasks: int) -> int:

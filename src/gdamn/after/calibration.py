@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINS = 15
-"""Bins of equal width for the expected calibration error: what most publications use."""
+"""Bins of equal width for the calibration curve and its error: what most publications use."""
 
 LOWEST, HIGHEST = 0.05, 20.0
 """Range of the temperature."""
@@ -80,15 +80,44 @@ def nll(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> float:
     return float(-np.log(np.maximum(chosen, _FLOOR)).mean())
 
 
-def expected_calibration_error(probabilities: NDArray[Any], labels: NDArray[np.int64], bins: int = BINS) -> float:
+def expected_calibration_error(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> float:
     """Σ_b |B_b| / V · |accuracy(B_b) - confidence(B_b)| over bins of the confidence; nan without nodes."""
-    if len(labels) == 0:
-        return math.nan
-    confidence = np.asarray(probabilities, np.float64).max(axis=1)
-    right = probabilities.argmax(axis=1) == labels
-    which = np.minimum((confidence * bins).astype(int), bins - 1)
-    gap = np.bincount(which, right - confidence, minlength=bins)
-    return float(np.abs(gap).sum() / len(labels))
+    return Calibration.of(probabilities, labels).error if len(labels) else math.nan
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confidence against accuracy, bin by bin; sums, so that seeds can be added up.
+
+    Attributes:
+        count: [BINS] nodes whose highest probability falls into the bin.
+        confidence: [BINS] sum of these probabilities.
+        right: [BINS] how many of them were predicted right.
+    """
+
+    count: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    right: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, probabilities: NDArray[Any], labels: NDArray[np.int64]) -> Calibration:
+        """The bins of some nodes."""
+        top = probabilities.max(axis=1).astype(float)
+        at = np.minimum((top * BINS).astype(int), BINS - 1)
+        right = probabilities.argmax(axis=1) == labels
+        return cls(
+            np.bincount(at, minlength=BINS),
+            np.bincount(at, top, minlength=BINS).astype(float),
+            np.bincount(at[right], minlength=BINS),
+        )
+
+    def __add__(self, other: Calibration) -> Calibration:
+        return Calibration(self.count + other.count, self.confidence + other.confidence, self.right + other.right)
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean distance between confidence and accuracy, by number of nodes."""
+        return float(np.abs(self.confidence - self.right).sum() / self.count.sum())
 
 
 def cross_fitted(probabilities: NDArray[Any], labels: NDArray[np.int64], seed: int = 0) -> NDArray[np.float64]:

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..config import setting
-from ..graph import Structure
 from ..inputs import Block
 from ..kernels import Key, Pattern, dropout, edge_softmax, sddmm, spmm, sums
 from ..problem import Problem
 from ..propagators import initialise
 from ..propagators.common import child, new_biases, new_weights
 from ..propagators.gat import SLOPE
+from ..structure import Structure
 from .alagcn import ALaClassifier, ALaSettings, Gates
 from .common import Forward
 

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..config import setting
-from ..graph import Structure
 from ..inputs import Block
 from ..kernels import Key, dropout, edge_softmax, sddmm, spmm
 from ..problem import Problem
 from ..propagators import initialise
 from ..propagators.common import child, new_biases, new_weights
+from ..structure import Structure
 from .common import Forward, Loss, NetworkClassifier, SupervisedSettings
 from .topology import CODE, topology_code
 

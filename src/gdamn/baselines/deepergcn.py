@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from ..config import setting
-from ..graph import Structure
 from ..inputs import Block
 from ..kernels import Key, relu_dropout, spmm
 from ..problem import Problem
 from ..propagators import initialise
 from ..propagators.common import child, new_biases, new_weights
+from ..structure import Structure
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 SMALLEST = 1e-7

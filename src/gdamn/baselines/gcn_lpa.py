@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from ..adjacency import Adjacency
 from ..config import setting
-from ..graph import Structure
 from ..kernels import Key, edge_softmax, softmax_losses
 from ..objectives import pretrain_target
 from ..problem import Problem
 from ..propagators import GCN
+from ..structure import Structure
 from .common import Forward, Loss, NetworkClassifier, NetworkSettings
 
 

@@ -113,8 +113,7 @@ def compare(
     Every fit is kept as soon as it ends. A fit that can't be done (:class:`TrainingError`, :class:`GraphError`) is
     told in the result and tried again next time; the others go on.
     """
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
+    runs.check_processes(jobs, threads)
     runs.check_writable(out)
     store, watch = FitStore(out), watch or Watch()
     with pool.thread_variables(threads or runs.threads_each(jobs, len(specs))):  # before the imports that read them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,19 +92,23 @@ def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
     return ""
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    """A record; None where there is none that can be read, which is then fitted anew."""
+def read_record(path: Path) -> dict[str, Any] | None:
+    """A finished piece of work with its config and versions; None where there is none that can be read."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return record if _is_record(record) else None
+    return record if isinstance(record, dict) and {"config", "result", "versions"} <= set(record) else None
 
 
-def _is_record(record: Any) -> bool:
-    """Whether it has what :meth:`FitStore.save` writes."""
-    if not isinstance(record, dict) or not {"config", "result", "versions"} <= set(record):
-        return False
+def _read(path: Path) -> dict[str, Any] | None:
+    """The record of a fit; one that can't be read is fitted anew."""
+    record = read_record(path)
+    return record if record is not None and _is_fit(record) else None
+
+
+def _is_fit(record: Mapping[str, Any]) -> bool:
+    """Whether it is what :meth:`FitStore.save` writes."""
     config, result = record["config"], record["result"]
     try:
         RunSpec.from_dict(config if isinstance(config, dict) else {}, "a fit")

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ..adjacency import Adjacency, gcn_adjacency
+from ..after.rebuilt import load_state
 from ..base import NodeClassifier
 from ..baselines.gat import GATClassifier
 from ..errors import ConfigError, GraphError
@@ -18,6 +19,7 @@ from ..inputs import label_block
 from ..label_network import LabelNetwork
 from ..problem import choose_device, make_problem
 from ..propagators import GAT
+from ..report.measures import class_strength
 from ..training import reproducible_threads
 from .edges import between_classes
 
@@ -52,7 +54,7 @@ def feature_attention(graph: Graph, model: GATClassifier) -> Weights:
     s = model.settings
     problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
     network, _ = model.build(problem, torch.Generator())
-    network.load_state_dict(state_of(model, "network."))
+    load_state(network, model.tensors_, "network", model.method)
     adjacency = Adjacency(problem.structure, problem.structure.tensor("weights", problem.device))
     return _mean_attention(network, adjacency, [problem.x])
 
@@ -62,16 +64,10 @@ def label_attention(graph: Graph, model: GDAMN) -> Weights:
     s = model.settings
     problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
     p = LabelNetwork(problem, s, torch.Generator())
-    p.load_state_dict(state_of(model, "p."))
+    load_state(p, model.tensors_, "p", model.method)
     labels = torch.as_tensor(model.tensors_["pseudo_labels"]).to(problem.device)
     blocks = [label_block(labels, 0.0), *([problem.x] if s.p_input == "both" else [])]
     return _mean_attention(p.decoder, Adjacency(problem.structure, p.plain), blocks)
-
-
-def state_of(model: NodeClassifier, prefix: str) -> dict[str, torch.Tensor]:
-    """The weights that a fitted model keeps of one of its networks."""
-    kept: dict[str, Any] = model.tensors_
-    return {name.removeprefix(prefix): torch.as_tensor(v) for name, v in kept.items() if name.startswith(prefix)}
 
 
 def _mean_attention(network: torch.nn.Module, adjacency: Adjacency, blocks: list[Any]) -> Weights:
@@ -86,13 +82,7 @@ def strength(graph: Graph, values: Weights) -> NDArray[np.float64]:
     Own messages stay out because they are within the class by nature, and methods give them different weights.
     Labels of all nodes are read; rows of classes without edges are 0.
     """
-    edges = values[graph.structure.off_loop].astype(np.float64)
-    a, b = graph.labels[graph.rows], graph.labels[graph.indices]
-    known = (a >= 0) & (b >= 0)
-    total = np.zeros((graph.num_classes, graph.num_classes))
-    np.add.at(total, (a[known], b[known]), edges[known])
-    sums = total.sum(axis=1, keepdims=True)
-    return total / np.where(sums > 0, sums, 1)
+    return np.nan_to_num(class_strength(graph, values[graph.structure.off_loop]))
 
 
 def predicted_alike(graph: Graph, model: NodeClassifier) -> float:

@@ -36,6 +36,11 @@ class Asked:
     data_root: Path | None = None
     force: bool = False
 
+    @property
+    def running(self) -> dict[str, Any]:
+        """What doesn't change any result: processes, threads and folders."""
+        return {name: getattr(self, name) for name in ("jobs", "threads", "data_root", "force")}
+
 
 def ask_for(target: Target, asked: Asked) -> Ask:
     """What is asked of an experiment; options that only tables have are refused."""
@@ -52,10 +57,7 @@ def run_experiment(target: Target, ask: Ask, asked: Asked, out: Path, watch: Wat
         target,
         ask,
         out,
-        jobs=asked.jobs,
-        threads=asked.threads,
-        data_root=asked.data_root,
-        force=asked.force,
+        **asked.running,
         watch=watch,
     )
 
@@ -69,11 +71,8 @@ def run_table(
     return tables.reproduce(
         plan,
         out,
-        jobs=asked.jobs,
-        threads=asked.threads,
-        data_root=asked.data_root,
         settings=asked.settings,
-        force=asked.force,
+        **asked.running,
         watch=watch,
     )
 

@@ -114,8 +114,7 @@ def run(
     """Do what isn't done yet in the folder, write the target's files and return the content of its JSON."""
     from .writing import write_all
 
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
+    runs.check_processes(jobs, threads)
     runs.check_writable(out)
     experiment, store, watch = target.experiment(), UnitStore(out), watch or Watch()
     jobs = 1 if experiment.SERIAL else jobs

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from ..compare.fits import FitStore
+from ..compare.fits import FitStore, read_record
 from ..errors import OutputError
 from ..runs import versions
 from ..spec import RunSpec
@@ -72,7 +72,7 @@ class UnitStore:
         One of other settings is an error, unless ``force`` asks to do it again. A plain fit that a table of the same
         run has already made, in the folder beside this one, is taken over.
         """
-        record = _read(self.path(unit))
+        record = read_record(self.path(unit))
         if record is None:
             return self._of_table(unit)
         other = difference(record["config"], unit.config)
@@ -116,12 +116,3 @@ def shared_and_own(units: list[Unit]) -> dict[str, Any]:
     shared = {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
     own = {name: {k: v for k, v in config.items() if k not in shared} for name, config in configs.items()}
     return {"shared": shared, "units": own}
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """A record; None where there is none that can be read, which is then made anew."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return record if isinstance(record, dict) and {"config", "result", "versions"} <= set(record) else None

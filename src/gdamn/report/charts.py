@@ -15,7 +15,8 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from .measures import BINS, CUT_BELOW, HARD_BINS, Calibration
+from ..after.calibration import BINS, Calibration
+from .measures import CUT_BELOW, HARD_BINS
 from .svg import INKS, STYLE, themed
 from .text import shortened, visible
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BINS = 15
-"""Bins of the calibration curve, equally wide; as in :mod:`gdamn.after.calibration`."""
-
 HARD_BINS = 20
 """Bins of the histogram of hard attention."""
 
@@ -47,41 +44,6 @@ def over_seeds(values: Sequence[Floats]) -> tuple[Floats, Floats]:
     squares = np.where(np.isnan(stacked), 0.0, (stacked - mean) ** 2).sum(axis=0)
     std = np.sqrt(squares / np.maximum(known - 1, 1))
     return mean, np.where(known > 0, std, np.nan)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Confidence against accuracy, bin by bin; sums, so that seeds can be added up.
-
-    Attributes:
-        count: [BINS] nodes whose highest probability falls into the bin.
-        confidence: [BINS] sum of these probabilities.
-        right: [BINS] how many of them were predicted right.
-    """
-
-    count: Ints
-    confidence: Floats
-    right: Ints
-
-    @classmethod
-    def of(cls, probabilities: NDArray[Any], labels: Ints) -> Calibration:
-        """The bins of some nodes."""
-        top = probabilities.max(axis=1).astype(float)
-        at = np.minimum((top * BINS).astype(int), BINS - 1)
-        right = probabilities.argmax(axis=1) == labels
-        return cls(
-            np.bincount(at, minlength=BINS),
-            np.bincount(at, top, minlength=BINS).astype(float),
-            np.bincount(at[right], minlength=BINS),
-        )
-
-    def __add__(self, other: Calibration) -> Calibration:
-        return Calibration(self.count + other.count, self.confidence + other.confidence, self.right + other.right)
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error: the mean distance between confidence and accuracy, by number of nodes."""
-        return float(np.abs(self.confidence - self.right).sum() / self.count.sum())
 
 
 def pairs(graph: Graph) -> Ints:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
+from ..after.calibration import Calibration
 from ..errors import OutputError
 from ..own.cli_options import data_name
 from . import attention, measures, overview, sections
@@ -32,7 +33,7 @@ class SeedResult:
     seed: int
     evaluated: str
     confusion: measures.Ints | None
-    calibration: measures.Calibration | None
+    calibration: Calibration | None
     edges: measures.EdgeCounts | None
     history: list[dict[str, Any]]
 
@@ -84,7 +85,7 @@ def measure(fit: SeedFit) -> SeedResult:
         chosen = fit.graph.mask(fit.evaluated) & (fit.graph.labels >= 0)
         labels, probabilities = fit.graph.labels[chosen], fit.probabilities[chosen]
         table = measures.confusion(labels, probabilities.argmax(axis=1), fit.graph.num_classes)
-        bins = measures.Calibration.of(probabilities, labels)
+        bins = Calibration.of(probabilities, labels)
     edges = None if fit.weights is None else measures.EdgeCounts.of(fit.graph, fit.weights["hard"])
     return SeedResult(fit.seed, fit.evaluated, table, bins, edges, fit.history)
 

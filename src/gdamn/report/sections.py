@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..after.calibration import BINS, Calibration
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
 from .text import mean_std, number, percent, visible, whole
@@ -61,7 +62,7 @@ def seeds(run: Run) -> dict[str, Any]:
     }
 
 
-def pooled(results: Sequence[SeedResult]) -> measures.Calibration | None:
+def pooled(results: Sequence[SeedResult]) -> Calibration | None:
     """The calibration of all seeds together."""
     known = [result.calibration for result in results if result.calibration is not None]
     return sum(known[1:], known[0]) if known else None
@@ -121,7 +122,7 @@ def confusion_chart(table: measures.Ints, names: Sequence[str]) -> Chart:
     return Chart("Confusion matrix", svg, says, numbers)
 
 
-def calibration(bins: measures.Calibration) -> Chart:
+def calibration(bins: Calibration) -> Chart:
     """Confidence against accuracy."""
     says = (
         "Nodes are grouped by their highest probability; on the dashed line a model is right as often as it is sure. "
@@ -133,7 +134,7 @@ def calibration(bins: measures.Calibration) -> Chart:
         confidence, right = float(bins.confidence[at] / count), float(bins.right[at] / count)
         rows.append(
             [
-                *cells(f"{at / measures.BINS:.2f} to {(at + 1) / measures.BINS:.2f}"),
+                *cells(f"{at / BINS:.2f} to {(at + 1) / BINS:.2f}"),
                 (whole(count), count),
                 (percent(confidence), confidence),
                 (percent(right), right),

@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 from sklearn.metrics.pairwise import cosine_similarity
 
 from gdamn import GDAMN, cli, load
@@ -386,3 +387,18 @@ def test_problem_of_a_changed_graph_has_its_edges() -> None:
     assert GRAPH.structure.pattern.num_entries == len(GRAPH.indices) + GRAPH.num_nodes
     problem = make_problem(clean, "none", 0.0, torch.device("cpu"))
     assert problem.structure.pattern.num_entries == len(clean.indices) + clean.num_nodes
+
+
+@pytest.mark.parametrize("agrees", [True, False, None])
+def test_the_page_has_the_verdict_of_the_text(agrees: bool | None, tmp_path: Path) -> None:
+    """What a few seeds can't decide is not called a difference."""
+    from gdamn.experiments import style, writing
+    from gdamn.report import write_experiment
+
+    style.save(lambda: style.panels(1)[0], tmp_path / "fig0")
+    protocol = {"datasets": ["cora"], "split": {"cora": "public"}, "seeds": [0], "selection": "best", "labels": "none"}
+    content = {"target": "fig0", "title": "A figure", "protocol": {**protocol, "not_in_the_paper": []}}
+    content |= {"changed_settings": {}, "claims": [{"paper": "it rises", "agrees": agrees, "ours": "it falls"}]}
+    page = write_experiment(content, ("rate", "accuracy"), [("0.1", "83.9")], tmp_path).read_text(encoding="utf-8")
+    said = {verdict: str(escape(f"Our numbers {verdict}")) in page for verdict in writing.VERDICTS.values()}
+    assert said == {verdict: verdict == writing.VERDICTS[agrees] for verdict in writing.VERDICTS.values()}

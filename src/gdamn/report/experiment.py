@@ -21,7 +21,7 @@ def write(content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Seq
         content: what the target's JSON holds.
         columns, rows: its table.
     """
-    from ..experiments.writing import how_measured, warnings
+    from ..experiments.writing import VERDICTS, how_measured, warnings
 
     name = str(content["target"])
     page, figure = out / f"{name}.html", out / f"{name}.svg"
@@ -33,7 +33,7 @@ def write(content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Seq
             "warnings": [visible(line, 500) for line in warnings(content)],
             "measured": visible(how_measured(content["protocol"]), 2000),
             "claims": [
-                {"paper": visible(c["paper"], 2000), "agrees": bool(c["agrees"]), "ours": visible(c["ours"], 2000)}
+                {"paper": visible(c["paper"], 2000), "verdict": VERDICTS[c["agrees"]], "ours": visible(c["ours"], 2000)}
                 for c in content["claims"]
             ],
             "remarks": [visible(remark, 2000) for remark in content.get("remarks", ())],

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 
 from ..data.noise import plant
 from ..graph import Graph, reverse_map
+from ..inputs import feature_block
 
 
 def between_classes(graph: Graph) -> NDArray[np.bool_]:
@@ -63,13 +64,8 @@ def with_inter_class_share(graph: Graph, share: float, seed: int) -> Graph:
 
 def cosines(graph: Graph) -> NDArray[np.float32]:
     """[E + N] cos(x_i, x_j) on every entry of A + I; 0 where a node has no features."""
-    pattern = graph.structure.pattern
-    rows = np.repeat(np.arange(graph.num_nodes), np.diff(pattern.indptr))
-    x = sp.csr_array(graph.features)
-    lengths = np.sqrt(x.multiply(x).sum(axis=1))
-    unit = sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ x
-    products = unit[rows].multiply(unit[pattern.indices]).sum(axis=1)
-    return np.asarray(products, dtype=np.float32)
+    x = feature_block(graph.features, "none", 0.0, torch.device("cpu"))
+    return x.cosines(graph.structure.pattern).numpy()
 
 
 def relativity(graph: Graph, sign: int, own: bool = True) -> NDArray[np.float32]:

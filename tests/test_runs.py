@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -274,3 +276,19 @@ def test_a_worker_that_fails_ends_the_run(work: pool.Work, error: type[Exception
     with pytest.raises(error, match=message):
         pool.run_each(work, [0, 1], jobs=2)
     assert time.monotonic() - started < 30
+
+
+def test_kernels_compile_after_threads_were_set_for_their_import() -> None:
+    """numba reads its variable at every compilation and refuses a change: a fresh install compiles late in a fit."""
+    code = (
+        "import os; os.environ.pop('NUMBA_NUM_THREADS', None)\n"
+        "from gdamn import pool\n"
+        "with pool.thread_variables(1):\n"
+        "    import numba\n"
+        "    numba.njit(parallel=True)(lambda x: x + 1)(__import__('numpy').ones(8))\n"
+        "with pool.thread_variables(2):\n"
+        "    numba.njit(lambda x: x * 2)(3)\n"
+        "print(numba.njit(lambda x: x + 1)(3))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "4", done.stderr

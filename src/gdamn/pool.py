@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -59,10 +60,9 @@ def run_each(
                 done[task] = work(task, task_progress(progress, task))
                 keep(task, done[task])
     else:
-        with thread_variables(threads):
-            for task, result in _in_processes(work, list(tasks), jobs, threads, progress):
-                done[task] = result
-                keep(task, result)
+        for task, result in _in_processes(work, list(tasks), jobs, threads, progress):
+            done[task] = result
+            keep(task, result)
     return [done[task] for task in tasks]
 
 
@@ -81,17 +81,36 @@ def task_name(task: Task) -> str:
 
 @contextmanager
 def thread_variables(threads: int) -> Iterator[None]:
-    """Set the variables that libraries read when they are first imported, here or in a worker."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    """Set the variables that libraries read when they are first imported, here or in a worker.
+
+    numba reads its own again whenever it compiles, and refuses another number than it started with: once it is
+    imported, its variable stays.
+    """
+    with _environment([name for name in THREAD_VARIABLES if not _fixed(name)], threads):
+        yield
+
+
+@contextmanager
+def _environment(names: Sequence[str], threads: int) -> Iterator[None]:
+    """Set these variables, and put back what was there, but for what must stay."""
+    before = {name: os.environ.get(name) for name in names}
+    imported = {name for name in names if _fixed(name)}
+    os.environ.update(dict.fromkeys(names, str(threads)))
     try:
         yield
     finally:
         for name, value in before.items():
+            if _fixed(name) and name not in imported:
+                continue
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _fixed(name: str) -> bool:
+    """Whether this process has read a variable that must not change from then on."""
+    return name.startswith("NUMBA_") and "numba" in sys.modules
 
 
 @contextmanager
@@ -122,7 +141,8 @@ def _in_processes(
         for _ in range(min(jobs, len(todo))):
             ours, theirs = context.Pipe()
             worker = context.Process(target=_serve, args=(theirs, work, threads, progress is not None), daemon=True)
-            worker.start()
+            with _environment(THREAD_VARIABLES, threads):  # a worker takes over what is set while it starts
+                worker.start()
             theirs.close()
             workers[ours] = worker
             busy[ours] = waiting.pop()

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup browser test chaos lint bench clean
+.PHONY: run setup browser test chaos load fuzz lint audit bench clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -12,15 +12,15 @@ run: setup
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "gdamn needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+		{ echo "gdamn needs Python 3.11; call make with PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
 	@touch $(STAMP)
 
 test: setup browser
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The tests of the HTML pages use Chromium; they are skipped, with the reason, where there is none.
 browser:
@@ -28,14 +28,32 @@ browser:
 		{ [ "$$(id -u)" = 0 ] && { apt-get update && apt-get install --yes chromium; } >/dev/null 2>&1; } || \
 		echo "There is no Chromium and it can't be installed here: the tests of the pages will be skipped."
 
-# Kills a training run at 100 random moments and compares what it leaves with an undisturbed one; some 20 minutes.
+# Kills train, compare, tune and reproduce at 100 random moments and compares what they leave with undisturbed runs;
+# 10 to 20 minutes.
 chaos: setup
 	$(BIN)/python tests/chaos.py --kills 100
+
+# 1,000 fits in one process: memory and open files must not grow, and each must end as it does on its own; for the night.
+load: setup
+	$(BIN)/python tests/load.py --fits 1000 --fresh 20
+
+# Fuzzes every reader of files for MINUTES in all, spread over the targets; what it finds is in build/fuzz/found.
+MINUTES ?= 10
+SEED ?= 1
+fuzz: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,fuzz]' --constraint constraints.txt
+	$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED)
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
+
+# Asks PyPI for known vulnerabilities of the versions that are installed; needs the network.
+audit: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,audit]' --constraint constraints.txt
+	$(BIN)/pip-audit --disable-pip --no-deps --requirement constraints.txt
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

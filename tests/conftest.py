@@ -12,6 +12,18 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
+SLOW = (
+    *("test_report_browser.py", "test_cli.py", "test_chaos.py", "test_commands_stopped.py", "test_compare.py"),
+    *("test_own_tutorial.py", "test_own_broken.py", "test_cli_after.py", "test_experiments.py", "test_fuzz.py"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first, so that no process is left alone with one of them at the end."""
+    rank = {name: at for at, name in enumerate(SLOW)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(SLOW)))
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder with the benchmark files; tests that need it are skipped where there is none."""

@@ -24,6 +24,10 @@ class TrainingError(GdamnError):
     """A fit that can't start or can't go on: no labelled node, one class, a loss that isn't finite."""
 
 
+class LostRankError(TrainingError):
+    """A process of a distributed run that ended or can't be reached, so that the others can't go on."""
+
+
 class NothingFinishedError(TrainingError):
     """A comparison in which no fit could be done."""
 
@@ -34,3 +38,9 @@ class NotFittedError(GdamnError, AttributeError):
 
 class OutputError(GdamnError, OSError):
     """A result that can't be written where it was asked for."""
+
+
+def in_short(cause: BaseException) -> str:
+    """What another library says, to be part of a sentence: its first line, not endless, without its full stop."""
+    text = (str(cause).strip() or type(cause).__name__).splitlines()[0]
+    return text[:200].rstrip(".")

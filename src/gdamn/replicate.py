@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from .errors import DataError
 from .pool import Progress
+from .result_file import check_result, read_json
 from .spec import RunSpec
 
 
@@ -18,31 +18,25 @@ def read_results_of(path: Path) -> list[dict[str, Any]]:
 
     A result has ``config``, ``test_accuracy`` and ``protocol``, as ``gdamn train`` writes it and ``results/`` keeps it.
     """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as cause:
-        raise DataError(f"Can't read '{path}': {cause.strerror or cause}.") from None
-    except ValueError as cause:
-        raise DataError(f"'{path}' isn't a JSON file: {cause}.") from None
-    results = _several(found) if isinstance(found, dict) else [found]
-    for result in results:
-        if not isinstance(result, dict) or not {"config", "test_accuracy", "protocol"} <= set(result):
-            raise DataError(f"'{path}' isn't a result of gdamn train: it lacks config, test_accuracy or protocol.")
-    return results
+    return [check_result(result, path) for result in _several(read_json(path), path)]
 
 
-def _several(content: dict[str, Any]) -> list[Any]:
+def _several(content: Any, path: Path) -> list[Any]:
     """The results in a file's content, as its kind tells."""
-    if content.get("kind") == "comparison":
-        return list(content.get("results", []))
-    if content.get("kind") == "table":
-        return [r for compared in content.get("comparisons", {}).values() for r in compared.get("results", [])]
+    kind = content.get("kind") if isinstance(content, dict) else None
+    try:
+        if kind == "comparison":
+            return list(content["results"])
+        if kind == "table":
+            return [result for compared in content["comparisons"].values() for result in compared["results"]]
+    except (KeyError, TypeError, AttributeError):
+        raise DataError(f"'{path}' says that it is a {kind}, but has no results as one has.") from None
     return [content]
 
 
 def is_single(path: Path) -> bool:
     """Whether a file holds one run, and not a comparison or a table."""
-    return "kind" not in json.loads(path.read_text(encoding="utf-8"))
+    return "kind" not in read_json(path)
 
 
 def read_result(path: Path, method: str | None = None, dataset: str | None = None) -> dict[str, Any]:

@@ -115,6 +115,8 @@ def write_into(document: Path, table: str) -> None:
         text = document.read_text(encoding="utf-8")
     except OSError as cause:
         raise DataError(f"Can't read '{document}': {cause.strerror or cause}.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"'{document}' isn't UTF-8; save it as UTF-8.") from None
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise DataError(f"'{document}' needs one line '{BEGIN}' and, after it, one line '{END}'.")
     head, rest = text.split(BEGIN)

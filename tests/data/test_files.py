@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import pickle
@@ -9,13 +10,13 @@ import zipfile
 import numpy as np
 import pytest
 
-from gdamn.data import download, files, load
-from gdamn.data.arxiv import unpack_ogb
+from gdamn.data import arxiv, coauthor, download, files, load
 from gdamn.data.files import DataFile, FileSet
 from gdamn.data.npz import read_npz
 from gdamn.data.planetoid import file_set
 from gdamn.data.safe_pickle import read_pickle
 from gdamn.errors import DataError
+from gdamn.own import limits
 
 CONTENT = {"one.txt": b"first file", "two.txt": b"second"}
 
@@ -274,14 +275,27 @@ def test_damaged_npz(tmp_path):
     assert read_npz(path, ["other"])["other"].tolist() == [0, 1, 2]
 
 
-def test_ogb_archive(tmp_path):
-    names = ("raw/edge", "raw/node-feat", "raw/node-label", "split/time/train", "split/time/valid", "split/time/test")
-    wheel = make_wheel(tmp_path / "arxiv.zip", {f"arxiv/{n}.csv.gz": b"x" for n in names} | {"../evil": b"x"})
-    unpack_ogb(wheel, tmp_path / "out")
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 7
-    make_wheel(tmp_path / "bad.zip", {"arxiv/other": b""})
-    with pytest.raises(DataError, match="can't be unpacked"):
-        unpack_ogb(tmp_path / "bad.zip", tmp_path / "out2")
+def test_nothing_is_downloaded_that_is_not_pinned():
+    """Every set with an address has the hash and the size of each file; ogbn-arxiv has neither, and no address."""
+    sets = [file_set(name) for name in ("cora", "citeseer", "pubmed")] + [coauthor.file_set("coauthor-cs")]
+    for wanted in [*sets, coauthor.file_set("coauthor-physics"), arxiv._OGB]:
+        assert not wanted.base_url or wanted.base_url.startswith("https://")
+        assert not wanted.base_url or all(len(file.sha256) == 64 and file.size > 0 for file in wanted.files)
+    assert not arxiv._OGB.base_url
+
+
+def test_a_packed_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arxiv, "OGB_LIMIT", 10**6)
+    (tmp_path / "edge.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 10**6))
+    with pytest.raises(DataError, match="would unpack to more than 1,000,000 bytes"):
+        arxiv._read_csv(tmp_path / "edge.csv.gz", int)
+
+
+def test_an_npz_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_BYTES", 10**6)
+    np.savez_compressed(tmp_path / "a.npz", labels=np.zeros(10**6, np.int64))
+    with pytest.raises(DataError, match="would unpack to"):
+        read_npz(tmp_path / "a.npz", ["labels"])
 
 
 @pytest.mark.data

@@ -8,6 +8,7 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ def lying_npz() -> bytes:
         return buffer.getvalue()
 
 
+@cache
 def bomb_npz() -> bytes:
     """Packs 300 MB of zeros into 300 kB, and says that they are one row of labels."""
     zeros = npy("{'descr': '<i8', 'fortran_order': False, 'shape': (24,), }", bytes(300 << 20))
@@ -73,6 +75,7 @@ def bomb_npz() -> bytes:
         return buffer.getvalue()
 
 
+@cache
 def large_npz() -> bytes:
     """A real array of 80 MB of zeros, packed, that no graph of 24 nodes needs."""
     with io.BytesIO() as buffer:

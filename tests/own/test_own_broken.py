@@ -20,7 +20,6 @@ from gdamn.own import limits
 CASES = cases()
 INSPECTED = [case for case in CASES if not {"--val-share", "--test-share", "--option"} & set(case.args)]
 AS_PROCESS = (
-    "npz: object labels",
     "graph.npz: a zip bomb",
     "data.pt: a pickle bomb",
     "graph.graphml: a billion laughs",

@@ -66,7 +66,8 @@ def write(kind: str, truth: dict[str, Any], folder: Path) -> tuple[Path, dict[st
         graph = nx.Graph()
         for row in nodes.to_dict("records"):
             values = {key: value for key, value in row.items() if key != "id" and isinstance(value, (str, float))}
-            graph.add_node(row["id"], **{key: value for key, value in values.items() if value == value})
+            plain = {key: str(value) if isinstance(value, str) else value for key, value in values.items()}
+            graph.add_node(row["id"], **{key: value for key, value in plain.items() if value == value})
         graph.add_weighted_edges_from(edges.itertuples(index=False, name=None))
         if kind == "gexf":  # there a node's label is what it is called
             nx.set_node_attributes(graph, {node: y for node, y in graph.nodes(data="label") if y}, "kind")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import zipfile
+import gzip
+import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, DataError
+from ..errors import ConfigError, DataError, in_short
 from ..graph import Graph
-from .files import ENV_OFFLINE, DataFile, FileSet, Root, ensure, locate, missing, offline, writable
-from .npz import ADJACENCY, ATTRIBUTES, csr, edges, read_npz
+from .files import DataFile, FileSet, Root, ensure, locate, missing
+from .npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
 
 OGB_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 OGB_LIMIT = 1 << 30
-"""No file of ogbn-arxiv is larger than this; an archive that says so is refused."""
+"""No file of ogbn-arxiv unpacks to more than this; one that does is refused."""
 
 _OGB_FILES = (
     "raw/edge.csv.gz",
@@ -39,69 +39,40 @@ _OGB = FileSet(
 
 def load_ogbn_arxiv(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
     """ogbn-arxiv, made undirected, with its official split by year; seed and split change nothing."""
-    folder = locate(_OGB, data_root) or _download_ogb(data_root)
+    folder = locate(_OGB, data_root)
+    if folder is None:
+        raise missing(
+            _OGB, data_root, f"they aren't downloaded, since nobody has pinned them; unpack {OGB_URL} yourself"
+        )
     table = {file: _read_csv(folder / file, float if "feat" in file else int) for file in _OGB_FILES}
     pairs, features, labels, train, val, test = table.values()
-    return Graph.build(
-        pairs.T,
-        features,
-        labels[:, 0],
-        train_mask=train[:, 0],
-        val_mask=val[:, 0],
-        test_mask=test[:, 0],
-        name=name,
-        meta={"split": "official"},
-    )
+    with fitting(name, folder):
+        return Graph.build(
+            pairs.T,
+            features,
+            labels[:, 0],
+            train_mask=train[:, 0],
+            val_mask=val[:, 0],
+            test_mask=test[:, 0],
+            name=name,
+            meta={"split": "official"},
+        )
 
 
 def _read_csv(path: Path, kind: type) -> NDArray[Any]:
     """[rows, columns] of a packed table without a header."""
     try:
-        return np.loadtxt(path, dtype=np.int64 if kind is int else np.float32, delimiter=",", ndmin=2)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"The file {path} can't be read as a table of numbers: {error}.") from None
-
-
-def _download_ogb(data_root: Root) -> Path:
-    """Let the ogb package fetch the archive; take the needed files out of it."""
-    if offline():
-        raise missing(_OGB, data_root, f"{ENV_OFFLINE} forbids to download them")
-    try:
-        from ogb.utils.url import download_url
-    except ImportError:
-        raise missing(_OGB, data_root, "the package ogb, which downloads them, is not installed") from None
-    import socket
-
-    folder = writable(data_root) / _OGB.folder
-    before = socket.getdefaulttimeout()
-    try:
-        socket.setdefaulttimeout(10.0)
-        with tempfile.TemporaryDirectory(prefix="gdamn-") as temporary:
-            unpack_ogb(Path(download_url(OGB_URL, temporary, log=False)), folder)
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        raise missing(_OGB, data_root, f"the download failed ({reason})") from None
-    finally:
-        socket.setdefaulttimeout(before)
-    return folder
-
-
-def unpack_ogb(archive: Path, folder: Path) -> None:
-    """Take the needed members, looked up by name and bounded in size, out of OGB's archive."""
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            for name in _OGB_FILES:
-                member = packed.getinfo(f"arxiv/{name}")
-                if member.file_size > OGB_LIMIT:
-                    raise DataError(f"The file {name} in OGB's archive is too large ({member.file_size} bytes).")
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                part = target.with_name(f".part-{target.name}")
-                with packed.open(member) as source, part.open("wb") as out:
-                    shutil.copyfileobj(source, out)
-                part.replace(target)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise DataError(f"OGB's archive of ogbn-arxiv can't be unpacked: {error}.") from None
+        with gzip.open(path) as packed:
+            size = 0
+            while block := packed.read(1 << 20):  # before any of it is kept
+                size += len(block)
+                if size > OGB_LIMIT:
+                    raise DataError(f"The file {path} would unpack to more than {OGB_LIMIT:,} bytes; it isn't read.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty table has no first column, which is told below
+            return np.loadtxt(path, dtype=np.int64 if kind is int else np.float32, delimiter=",", ndmin=2)
+    except (OSError, zlib.error, ValueError, EOFError) as error:
+        raise DataError(f"The file {path} can't be read as a table of numbers: {in_short(error)}.") from None
 
 
 def load_arxiv_2023(
@@ -123,14 +94,15 @@ def load_arxiv_2023(
     masks = ("train_mask", "val_mask", "test_mask", "test_mask_2021plus")
     arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels", *masks))
     train, val = arrays["train_mask"], arrays["val_mask"]
-    tested = arrays["test_mask"] if test == "official" else arrays["test_mask_2021plus"] & ~train & ~val
-    return Graph.build(
-        edges(arrays, path),
-        csr(arrays, "attr", path),
-        arrays["labels"],
-        train_mask=train,
-        val_mask=val,
-        test_mask=tested,
-        name=name,
-        meta={"split": "by year", "test": test},
-    )
+    with fitting(name, path):
+        tested = arrays["test_mask"] if test == "official" else arrays["test_mask_2021plus"] & ~train & ~val
+        return Graph.build(
+            edges(arrays, path),
+            csr(arrays, "attr", path),
+            arrays["labels"],
+            train_mask=train,
+            val_mask=val,
+            test_mask=tested,
+            name=name,
+            meta={"split": "by year", "test": test},
+        )

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..graph import Graph
 from .files import DataFile, FileSet, Root, ensure
-from .npz import ADJACENCY, ATTRIBUTES, csr, edges, read_npz
+from .npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
 from .splits import per_class_split
 
 BASE_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
@@ -37,16 +37,17 @@ def load_coauthor(name: str, *, data_root: Root = None, seed: int = 0, split: in
     wanted = file_set(name)
     path = ensure(wanted, data_root) / wanted.files[0].name
     arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
-    features = csr(arrays, "attr", path)
-    features.data = (features.data > 0).astype(np.float32)
-    train, val, test = per_class_split(arrays["labels"], TRAIN, VAL, split)
-    return Graph.build(
-        edges(arrays, path),
-        features,
-        arrays["labels"],
-        train_mask=train,
-        val_mask=val,
-        test_mask=test,
-        name=name,
-        meta={"split": split},
-    )
+    with fitting(name, path):
+        features = csr(arrays, "attr", path)
+        features.data = (features.data > 0).astype(np.float32)
+        train, val, test = per_class_split(arrays["labels"], TRAIN, VAL, split)
+        return Graph.build(
+            edges(arrays, path),
+            features,
+            arrays["labels"],
+            train_mask=train,
+            val_mask=val,
+            test_mask=test,
+            name=name,
+            meta={"split": split},
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..graph import Graph
 from .files import DataFile, FileSet, Root, ensure
-from .npz import ADJACENCY, ATTRIBUTES, csr, edges, read_npz
+from .npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
 
 SPLITS = 10
 
@@ -17,13 +17,14 @@ def load_heterophily(name: str, *, data_root: Root = None, seed: int = 0, split:
     path = ensure(wanted, data_root) / _FILES[name]
     arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels", "train_mask", "val_mask", "test_mask"))
     column = split % SPLITS
-    return Graph.build(
-        edges(arrays, path),
-        csr(arrays, "attr", path),
-        arrays["labels"],
-        train_mask=arrays["train_mask"][:, column],
-        val_mask=arrays["val_mask"][:, column],
-        test_mask=arrays["test_mask"][:, column],
-        name=name,
-        meta={"split": column},
-    )
+    with fitting(name, path):
+        return Graph.build(
+            edges(arrays, path),
+            csr(arrays, "attr", path),
+            arrays["labels"],
+            train_mask=arrays["train_mask"][:, column],
+            val_mask=arrays["val_mask"][:, column],
+            test_mask=arrays["test_mask"][:, column],
+            name=name,
+            meta={"split": column},
+        )

@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import DataError, in_short
 from ..graph import Graph
 from .files import DataFile, FileSet, Root, ensure
+from .npz import fitting
 from .safe_pickle import read_pickle
 
 BASE_URL = "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/"
@@ -74,10 +75,8 @@ def load_planetoid(name: str, *, data_root: Root = None, seed: int = 0, split: i
     folder = ensure(file_set(name), data_root)
     part = {key: read_pickle(folder / f"ind.{name}.{key}") for key in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
     test = _read_index(folder / f"ind.{name}.test.index")
-    try:
+    with fitting(name, folder):
         return _assemble(name, part, test)
-    except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-        raise DataError(f"The files of {name} in {folder} don't fit together: {error}.") from None
 
 
 def _assemble(name: str, part: dict[str, Any], test: NDArray[np.int64]) -> Graph:
@@ -123,4 +122,4 @@ def _read_index(path: Path) -> NDArray[np.int64]:
     try:
         return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except (OSError, ValueError) as error:
-        raise DataError(f"The file {path} can't be read as a list of nodes: {error}.") from None
+        raise DataError(f"The file {path} can't be read as a list of nodes: {in_short(error)}.") from None

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".parquet")
 XML = (".graphml", ".gexf")
 SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
+FOLDER, INDEX = ".graph", "graph.json"
+"""A folder of arrays that ``gdamn data convert`` makes (scale/folder.py), and the file in it that describes them."""
 
 
 def is_own(dataset: str) -> bool:

@@ -41,9 +41,11 @@ def read_encoder(run: Path) -> tuple[Encoder, list[str]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         classes = found.pop("class_names")
+        if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+            raise ValueError
     except OSError as cause:
         raise DataError(f"Can't read '{path}': {cause.strerror or cause}; is '{run}' a run on own files?") from None
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise DataError(f"'{path}' is not an encoder that gdamn wrote, or it is damaged.") from None
     return Encoder.from_dict(found, str(path)), classes
 

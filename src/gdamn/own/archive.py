@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..data.npz import ATTRIBUTES, Arrays, csr
-from ..errors import DataError
+from ..data.npz import ATTRIBUTES, Arrays, csr, npy_header
+from ..errors import DataError, in_short
 from . import limits
 from .parts import Parts, plain_ids
 
@@ -82,8 +82,7 @@ def _read(path: Path) -> Arrays:
                 with packed.open(member) as stream:
                     arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
     except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError) as cause:
-        text = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
-        raise DataError(f"'{path}' is not an npz archive, or it is damaged: {text.rstrip('.')}.") from None
+        raise DataError(f"'{path}' is not an npz archive, or it is damaged: {in_short(cause)}.") from None
     return arrays
 
 
@@ -98,11 +97,7 @@ def _npy_header(packed: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) ->
     """Shape, type and place of the first byte of a packed array."""
     if member.flag_bits & 1:
         raise DataError(f"'{path}' is encrypted; save it without a password.")
-    with packed.open(member) as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, kind = read(stream)
-        return shape, kind, stream.tell()
+    return npy_header(packed, member)
 
 
 def _check_numbers(path: Path, arrays: Arrays) -> None:

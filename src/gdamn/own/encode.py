@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import DataError, in_short
 from . import structure
 from .columns import as_numbers, as_texts
+from .encoder_check import wrong_encoder
 from .tables import Table
 
 FORMAT = 1
@@ -151,9 +152,13 @@ class Encoder:
         try:
             if values["format"] > FORMAT:
                 raise DataError(f"'{where}' was written by a newer gdamn; upgrade gdamn to read it.")
-            return cls(**{key: value for key, value in values.items() if key != "format"})
+            made = cls(**{key: value for key, value in values.items() if key != "format"})
         except (KeyError, TypeError) as cause:
-            raise DataError(f"'{where}' is not an encoder that gdamn wrote: {cause}.") from None
+            raise DataError(f"'{where}' is not an encoder that gdamn wrote: {in_short(cause)}.") from None
+        wrong = wrong_encoder(values)
+        if wrong:
+            raise DataError(f"'{where}' is not an encoder that gdamn wrote: {wrong}.")
+        return made
 
 
 def _useless(found: list[str], most: int, rows: int, auto: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ConfigError, DataError
 from ..graph import Graph
-from . import SUFFIXES, TABLES, XML, limits
+from . import FOLDER, INDEX, SUFFIXES, TABLES, XML, limits
 from .assemble import Assembled, assemble, stem, with_split
 from .options import Options
 from .parts import Parts, edge_roles, from_tables, node_roles
@@ -24,9 +24,23 @@ def load(
     """The graph in a person's files, with its split; see :func:`gdamn.own.load`."""
     nodes = Path(path)
     chosen = Options.make(options or {})
+    if nodes.suffix == FOLDER:
+        return _load_folder(nodes, chosen)
     made = _assembled(str(nodes), json.dumps(dict(options or {}), sort_keys=True), _stamp(nodes), _stamp(chosen.edges))
     number = seed if split is None else split
     return with_split(made, chosen, number, explicit=split is not None, source=str(nodes))
+
+
+def _load_folder(folder: Path, options: Options) -> Graph:
+    """The graph in a folder that ``gdamn data convert`` made, with the split that it has."""
+    from ..scale.folder import read_folder
+
+    given = [*options.columns_given(), *(["--edges"] if options.edges is not None else [])]
+    if given:
+        raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
+    limits.check_file(folder / INDEX)
+    check_hashes(folder, options)
+    return read_folder(folder)
 
 
 @lru_cache(maxsize=1)
@@ -116,8 +130,9 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
     rest.pop("sha256", None)
     chosen = Options.make(rest)
     path = Path(dataset).expanduser()
-    check_suffix(path)
-    files = {"nodes": path}
+    if path.suffix != FOLDER:
+        check_suffix(path)
+    files = {"nodes": _hashed(path)}
     if chosen.edges is not None:
         files["edges"] = Path(chosen.edges).expanduser()
     hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
@@ -131,13 +146,18 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
     return str(path.absolute()), {**made, "sha256": hashes}
 
 
+def _hashed(path: Path) -> Path:
+    """The file whose hash stands for a path: that of a folder's index has the hashes of all its arrays."""
+    return path / INDEX if path.suffix == FOLDER else path
+
+
 def check_hashes(nodes: Path, options: Options) -> None:
     """Refuse files that are not those that the run was made with."""
     for name, path in (("nodes", nodes), ("edges", options.edges)):
         wanted = options.sha256.get(name)
         if wanted is None or path is None:
             continue
-        if limits.sha256(Path(path)) != wanted:
+        if limits.sha256(_hashed(Path(path))) != wanted:
             raise DataError(
                 f"'{path}' is not the file that the run was made with (its SHA-256 is another); "
                 "put the old file back, or train again on the new one."

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..errors import DataError, GraphError
+from ..errors import DataError, GraphError, in_short
 from . import limits
 from .watch import tell
 
@@ -159,7 +159,7 @@ def _read_csv(path: Path, size: int, columns: Sequence[str] | None) -> Table:
         except pa.ArrowInvalid as cause:
             raise _csv_error(path, cause, wrong) from None
         except pa.ArrowException as cause:
-            raise DataError(f"'{path}' can't be read as a table: {_short(cause)}.") from None
+            raise DataError(f"'{path}' can't be read as a table: {in_short(cause)}.") from None
     table = Table(made, str(path), first=2)
     _refuse_nul(table, path)
     return table
@@ -232,7 +232,7 @@ def _csv_error(path: Path, cause: Exception, wrong: list[Any]) -> DataError:
         return DataError(f"'{path}' has a quote that is opened but not closed, or a row that is far too long.")
     if "Empty CSV" in text:
         return DataError(f"'{path}' has no rows.")
-    return DataError(f"'{path}' can't be read as a table: {_short(cause)}.")
+    return DataError(f"'{path}' can't be read as a table: {in_short(cause)}.")
 
 
 def _encoding_error(path: Path) -> DataError:
@@ -250,9 +250,11 @@ def _encoding_error(path: Path) -> DataError:
 def _open_parquet(path: Path, packed: Sequence[str] = ()) -> Any:
     """The file; columns named in ``packed`` are read with each value once, so that they can't explode."""
     try:
-        return pa.parquet.ParquetFile(str(path), memory_map=False, read_dictionary=list(packed))
-    except (pa.ArrowException, OSError) as cause:
-        raise DataError(f"'{path}' is not a Parquet file, or it is damaged: {_short(cause)}.") from None
+        file = pa.parquet.ParquetFile(str(path), memory_map=False, read_dictionary=list(packed))
+        [field.name for field in file.schema_arrow]  # a name that isn't UTF-8 is an error only when it is asked for
+        return file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
+        raise DataError(f"'{path}' is not a Parquet file, or it is damaged: {in_short(cause)}.") from None
 
 
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> Table:
@@ -278,8 +280,9 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Table:
             made = pa.Table.from_batches(
                 list(_bounded(counted(), path, schema, lambda: read[0], max(rows, 1))), schema=schema
             )
+            made.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
         except (pa.ArrowException, OSError) as cause:
-            raise DataError(f"'{path}' is damaged: {_short(cause)}.") from None
+            raise DataError(f"'{path}' is damaged: {in_short(cause)}.") from None
     return Table(made, str(path))
 
 
@@ -307,15 +310,9 @@ def from_frame(frame: Any, name: str) -> Table:
     except (pa.ArrowException, TypeError, ValueError) as cause:
         if isinstance(cause, GraphError):
             raise
-        raise GraphError(f"The {name} can't be taken as a table: {_short(cause)}.") from None
+        raise GraphError(f"The {name} can't be taken as a table: {in_short(cause)}.") from None
     names = [str(each) for each in made.column_names]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
         raise GraphError(f"The {name} has two columns '{twice}'; give each its own name.")
     return Table(made.rename_columns(names), name)
-
-
-def _short(cause: BaseException) -> str:
-    """The first line of what went wrong, without its full stop."""
-    text = (str(cause).strip() or type(cause).__name__).splitlines()[0]
-    return text[:200].rstrip(".")

@@ -7,7 +7,7 @@ tuples nested in themselves, which would take forever to hash.
 
 from __future__ import annotations
 
-import pickletools
+import pickletools  # nosec B403  # lists what a pickle would do, and does none of it
 import warnings
 import zipfile
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, in_short
 from . import limits
 from .archive import SETS, check_features, ids_of, labels_of, masks_of
 from .parts import Parts
@@ -76,8 +76,8 @@ def _look(path: Path) -> None:
                 if member.file_size > MOST_PICKLE:
                     raise DataError(f"'{path}' has {member.file_size:,} bytes beside its tensors, which is too much.")
                 _scan(packed.read(member), path, whole=True)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as cause:
-        raise DataError(f"'{path}' is not a file of torch.save, or it is damaged: {cause}.") from None
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as cause:
+        raise DataError(f"'{path}' is not a file of torch.save, or it is damaged: {in_short(cause)}.") from None
 
 
 def _scan(content: bytes, path: Path, whole: bool) -> None:
@@ -163,7 +163,7 @@ def _array(value: Any, path: Path, name: str) -> Any:
     try:
         return _to_numpy(value.float() if value.dtype in (torch.bfloat16, torch.float16) else value)
     except (RuntimeError, TypeError, ValueError) as cause:
-        raise DataError(f"The {name} of '{path}' can't be read: {str(cause).splitlines()[0]}.") from None
+        raise DataError(f"The {name} of '{path}' can't be read: {in_short(cause)}.") from None
 
 
 def _names(value: Any, path: Path) -> list[str] | None:

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from ..errors import DataError
+from ..errors import DataError, in_short
 from . import limits
 from .options import Options
 from .parts import Parts, from_tables
@@ -69,9 +69,9 @@ def look(path: Path) -> None:
         with path.open("rb") as file:
             parser.ParseFile(file)
     except expat.ExpatError as cause:
-        raise DataError(f"'{path}' is not well-formed XML: {cause}.") from None
+        raise DataError(f"'{path}' is not well-formed XML: {in_short(cause)}.") from None
     except (OSError, ValueError, LookupError) as cause:
-        raise DataError(f"'{path}' can't be read: {cause}.") from None
+        raise DataError(f"'{path}' can't be read: {in_short(cause)}.") from None
 
 
 def _read(path: Path) -> Any:
@@ -84,9 +84,8 @@ def _read(path: Path) -> Any:
             with path.open("rb") as file:
                 graph = reader(file)
     except Exception as cause:  # its readers raise whatever a wrong attribute leads to
-        text = str(cause).splitlines()[0][:160] if str(cause) else type(cause).__name__
         kind = path.suffix.lower().lstrip(".")
-        raise DataError(f"'{path}' can't be read as {kind}: {text.rstrip('.')}.") from None
+        raise DataError(f"'{path}' can't be read as {kind}: {in_short(cause)}.") from None
     if graph.number_of_nodes() == 0:
         raise DataError(f"'{path}' has no nodes.")
     return graph

@@ -61,6 +61,8 @@ def cells(*values: object) -> list[Cell]:
 def render(template: str, context: Mapping[str, Any], data: Any = None) -> str:
     """The page as text; ``data`` is what its script reads."""
     style, script = asset("style.css"), asset("script.js")
+    own_style = Markup(style)  # nosec B704  # a file of this package
+    own_script = Markup(script)  # nosec B704  # a file of this package
     policy = (
         f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -71,8 +73,8 @@ def render(template: str, context: Mapping[str, Any], data: Any = None) -> str:
         .render(
             **context,
             policy=policy,
-            style=Markup(style),
-            script=Markup(script),
+            style=own_style,
+            script=own_script,
             data=script_json({} if data is None else data),
             version=__version__,
         )

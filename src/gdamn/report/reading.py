@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from .. import runs
 from ..base import read_model
 from ..errors import ConfigError, DataError
 from ..graph import Graph
+from ..result_file import check_result, read_json
 from ..spec import RunSpec
 
 if TYPE_CHECKING:
@@ -38,16 +38,11 @@ class Run:
         path = folder / "summary.json"
         if not path.is_file():
             raise DataError(f"'{folder}' holds no finished run (there is no summary.json); make one with: gdamn train.")
-        try:
-            summary = json.loads(path.read_text(encoding="utf-8"))
-            seeds = list(summary["protocol"]["seeds"])
-            complete = {"dataset", "method", "test_accuracy", "val_accuracy", "versions"} <= set(summary)
-        except (OSError, ValueError, KeyError, TypeError) as cause:
-            raise DataError(f"'{path}' can't be read as a summary of gdamn train: {cause}.") from None
-        if not complete:
+        summary = check_result(read_json(path), path)
+        if not {"versions", "seconds_per_seed", "epochs_per_seed"} <= set(summary):
             raise DataError(f"'{path}' is no summary of gdamn train; train again with --force.")
         spec = RunSpec.from_toml(folder / "config.toml")
-        if list(spec.seeds) != seeds:
+        if list(spec.seeds) != summary["protocol"]["seeds"]:
             raise DataError(f"config.toml and summary.json in '{folder}' tell of different seeds; train again.")
         return cls(folder, spec, summary)
 

@@ -21,6 +21,7 @@ from gdamn.compare.engine import compare, make_specs, method_names
 from gdamn.compare.fits import FitStore
 from gdamn.compare.paired import holm, paired
 from gdamn.compare.plot import lowest_shown
+from gdamn.config import BEFORE
 from gdamn.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
 from gdamn.spec import RunSpec
@@ -309,3 +310,19 @@ def test_a_method_far_behind_does_not_press_the_plot() -> None:
 def test_ranges_and_small_p_values() -> None:
     assert report.ranges([0, 1, 2, 5, 7, 8]) == "0–2, 5, 7–8"
     assert [report.p_text(p) for p in (None, 0.0001, 0.0123)] == ["–", "<0.001", "0.012"]
+
+
+def test_fits_from_before_a_setting_existed_are_used_again(tmp_path: Path) -> None:
+    """What is new in config.py must not send published fits to be made again, unless it is set to something else."""
+    spec = make_specs("karate", ["gdamn"], [0])[0].resolved()
+    store = FitStore(tmp_path)
+    store.save(spec, 0, {"test_accuracy": 0.5})
+    path = store.path("gdamn", 0)
+    record = json.loads(path.read_text())
+    for name in BEFORE:
+        del record["config"]["settings"][name]
+    path.write_text(json.dumps(record))
+    assert store.find(spec, 0) is not None
+    other = make_specs("karate", ["gdamn"], [0], settings={"batch": "partition"})[0].resolved()
+    with pytest.raises(OutputError, match="batch is auto there, partition now"):
+        store.find(other, 0)

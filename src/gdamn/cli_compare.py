@@ -68,17 +68,20 @@ def compare(
     if jobs < 1 or (threads is not None and threads < 1):
         raise ConfigError("--jobs and --threads must be 1 or more.")
 
+    from . import runs
     from .compare import engine, report
     from .display_compare import CompareView
 
     names = engine.method_names(methods)
     specs = engine.make_specs(dataset, names, chosen or (0,), noise=noise, options=options, settings=changed)
     specs = [files.settle(spec, {}, fresh=True) for spec in specs]
-    with CompareView() as view:
-        outcome = engine.compare(
-            specs, out, jobs=jobs, threads=threads, data_root=data_root, force=force, watch=view.watch()
-        )
-    report.write_all(outcome, out)
+    runs.check_writable(out)
+    with runs.working_in(out):
+        with CompareView() as view:
+            outcome = engine.compare(
+                specs, out, jobs=jobs, threads=threads, data_root=data_root, force=force, watch=view.watch()
+            )
+        report.write_all(outcome, out)
     if as_json:
         typer.echo(report.compact_json(outcome.result), nl=False)
         return

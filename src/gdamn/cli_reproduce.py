@@ -109,16 +109,21 @@ def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
 
 def reproduce_all(asked: Asked, folder: Path) -> None:
     """Run every target that has its data, one after the other, and list what agrees with the paper."""
+    from . import io, runs
     from .experiments import every
 
     todo, left_out = every.plan_all(asked)
     done: dict[str, dict[str, Any]] = {}
     for name, reason in left_out.items():
         display.note(f"{name} is left out: {reason}", stderr=True)
-    for at, (target, own) in enumerate(todo, 1):
-        display.note(f"{at} of {len(todo)}: {target.name}, {target.title}", stderr=True)
-        done[target.name] = reproduce_one(target, own, folder / target.name)
-        every.write_overview(done, left_out, folder)
+    runs.check_writable(folder)
+    with runs.working_in(folder):
+        for kind in ("md", "json"):
+            io.remove_leftovers(folder / f"all.{kind}")
+        for at, (target, own) in enumerate(todo, 1):
+            display.note(f"{at} of {len(todo)}: {target.name}, {target.title}", stderr=True)
+            done[target.name] = reproduce_one(target, own, folder / target.name)
+            every.write_overview(done, left_out, folder)
     rows = every.overview_rows(done)
     display.show_rows("The paper's statements", ("target", "our numbers", "what they say"), rows)
     display.note(f"Written to {folder}: all.md, all.json, and a folder per target")

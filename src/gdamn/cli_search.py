@@ -28,8 +28,8 @@ def tune(
 ) -> None:
     """Search a method's settings on validation accuracy; a search that was stopped goes on. Test labels stay unread.
 
-    The winner is in best.toml (gdamn train --config takes it), every trial in trials.jsonl. Several processes may
-    search in the same folder.
+    The winner is in best.toml (gdamn train --config takes it), every trial in trials.jsonl. A folder has one search
+    at a time.
     """
     from . import tuning
 

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -142,9 +143,9 @@ def _in_processes(
             ours, theirs = context.Pipe()
             worker = context.Process(target=_serve, args=(theirs, work, threads, progress is not None), daemon=True)
             with _environment(THREAD_VARIABLES, threads):  # a worker takes over what is set while it starts
-                worker.start()
+                workers[ours] = worker
+                _start(worker)
             theirs.close()
-            workers[ours] = worker
             busy[ours] = waiting.pop()
             ours.send(busy[ours])
         while busy:
@@ -165,9 +166,24 @@ def _in_processes(
     finally:
         for pipe, process in workers.items():
             pipe.close()
-            process.terminate()
+            if process.pid is not None:
+                process.terminate()
         for process in workers.values():
-            process.join()
+            if process.pid is not None:
+                process.join()
+
+
+def _start(worker: BaseProcess) -> None:
+    """Start a worker that Ctrl-C doesn't reach, not even before it can say so itself."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        worker.start()
+        return
+    resource_tracker.ensure_running()  # the first start would do it, and let the signal through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
+    try:
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _receive(pipe: Connection, worker: BaseProcess, task: Task) -> tuple[str, Any]:

@@ -7,6 +7,7 @@ the run bit for bit, even where a later version has other defaults.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -94,7 +95,8 @@ class RunSpec:
         for key, value in values.items():
             if key not in {*kinds, "noise"}:
                 known = ", ".join([*kinds, "noise"])
-                raise ConfigError(f"'{where}' has an unknown entry '{key}'; a run is described by {known}.")
+                newer = _newer(values.get("version"))
+                raise ConfigError(f"'{where}' has an unknown entry '{key}'; a run is described by {known}.{newer}")
             right = isinstance(value, kinds.get(key, (int, float))) and not isinstance(value, bool)
             if not right:
                 raise ConfigError(f"'{where}' gives {value!r} for '{key}', which has the wrong type.")
@@ -108,6 +110,12 @@ class RunSpec:
         except OverflowError:
             raise ConfigError(f"'{where}' gives a noise that is too large.") from None
         return cls(**given)
+
+
+def _newer(version: Any) -> str:
+    """A further sentence where a newer gdamn wrote the file; empty where not."""
+    there, here = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
+    return f" A newer gdamn ({version}) wrote it; upgrade gdamn to open it." if there > here else ""
 
 
 def read_toml(path: Path) -> dict[str, Any]:

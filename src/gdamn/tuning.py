@@ -1,20 +1,21 @@
 """``gdamn tune``: search the settings of a method on a data set by validation accuracy alone.
 
 Optuna's TPE sampler proposes settings, every trial is the mean validation accuracy over the same seeds, and test
-labels are never read. The study lives in a journal file in the output folder: several processes may work on it,
-and a search that was stopped goes on from its trials.
+labels are never read. The study lives in a journal file in the output folder (tuning_study.py): a search that was
+stopped at any moment goes on, and ends with the trials of one that wasn't.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import io
-from .errors import ConfigError
+from . import io, unfinished
+from .errors import ConfigError, TrainingError
+from .tuning_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
 
 if TYPE_CHECKING:
     import optuna
@@ -109,6 +110,9 @@ IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ("soft_t
 BEHIND = 0.012
 """A trial whose first two seeds are this far behind the best mean is not finished."""
 
+HOPELESS = 5
+"""So many trials in a row that can't be trained end a search."""
+
 Report = Callable[[int, int, float], None]
 
 
@@ -135,6 +139,19 @@ def read_space(path: Path) -> Space:
     return space
 
 
+@dataclass(frozen=True)
+class Search:
+    """What every trial of a search has in common."""
+
+    dataset: str
+    method: str
+    out: Path
+    space: Space
+    seeds: Sequence[int]
+    noise: float
+    graphs: dict[int, Graph]
+
+
 def tune(
     dataset: str,
     method: str,
@@ -148,47 +165,51 @@ def tune(
     sampler_seed: int = 0,
     report: Report | None = None,
 ) -> dict[str, Any]:
-    """Search until the study has ``trials`` trials; write trials.jsonl and best.toml; return the best.
+    """Search until the study has ``trials`` finished trials; write trials.jsonl and best.toml; return the best.
 
     Args:
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
     import optuna
 
-    chosen = space or space_of(method)
-    out.mkdir(parents=True, exist_ok=True)
+    from .runs import check_writable, working_in
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = open_study(out, f"{dataset}/{method}", sampler_seed)
+    check_writable(out)
     graphs = load_graphs(dataset, seeds, noise, data_root)
-
-    def objective(trial: optuna.Trial) -> float:
-        settings = {name: trial.suggest_categorical(name, values) for name, values in chosen.items()}
-        return validation_accuracy(dataset, method, settings, seeds, graphs, trial, study)
-
-    def after(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
-        done = finished(study)
-        if report is not None and done:
-            report(len(done), trials, study.best_value)
-        if len(done) >= trials:
-            study.stop()
-
-    missing = trials - len(finished(study))
-    if missing > 0:
-        study.optimize(objective, n_trials=missing, callbacks=[after])
-    return write_results(study, dataset, method, out, seeds)
+    search = Search(dataset, method, out, space or space_of(method), seeds, noise, graphs)
+    with working_in(out):
+        for name in ("trials.jsonl", "best.toml"):
+            io.remove_leftovers(out / name)
+        asked = {"seeds": list(seeds), "noise": noise, "space": search.space}
+        study = open_study(out, f"{dataset}/{method}", asked)
+        done = list(finished(study))
+        with unfinished.stoppable(done, trials, "trials"):
+            while len(done) < trials:
+                run_trial(search, study, sampler_seed)
+                done[:] = finished(study)
+                if report is not None and done:
+                    report(len(done), trials, study.best_value)
+        return write_results(study, dataset, method, out, seeds)
 
 
-def open_study(out: Path, name: str, sampler_seed: int) -> optuna.Study:
-    """The study in the folder, new or as it was left."""
+def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
+    """Propose settings, measure them and tell the study; settings that can't be trained are told, too."""
     import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
 
-    storage = JournalStorage(JournalFileBackend(str(out / "study.journal")))
-    sampler = optuna.samplers.TPESampler(seed=sampler_seed + os.getpid(), n_startup_trials=20, constant_liar=True)
-    return optuna.create_study(
-        study_name=name, storage=storage, sampler=sampler, direction="maximize", load_if_exists=True
-    )
+    trial = ask(study, sampler_seed)
+    settings = {name: trial.suggest_categorical(name, values) for name, values in search.space.items()}
+    try:
+        study.tell(trial, validation_accuracy(search, settings, trial, study))
+    except optuna.TrialPruned:
+        study.tell(trial, state=TrialState.PRUNED)
+    except TrainingError as problem:
+        trial.set_user_attr(FAILED, str(problem))
+        study.tell(trial, state=TrialState.FAIL)
+        if failed_in_a_row(study) >= HOPELESS:
+            raise TrainingError(f"{HOPELESS} trials in a row could not be trained; the last: {problem}") from None
+    unfinished.forget(search.out)
 
 
 def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
@@ -201,37 +222,36 @@ def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Pat
     return dict.fromkeys(seeds, first) if same else graphs
 
 
-def validation_accuracy(
-    dataset: str,
-    method: str,
-    settings: dict[str, Any],
-    seeds: Sequence[int],
-    graphs: dict[int, Graph],
-    trial: optuna.Trial,
-    study: optuna.Study,
-) -> float:
+def validation_accuracy(search: Search, settings: dict[str, Any], trial: optuna.Trial, study: optuna.Study) -> float:
     """Mean validation accuracy of the chosen epochs over the seeds; a hopeless trial ends after two."""
     import optuna
 
-    from .methods import make
-
     found: list[float] = []
-    for count, seed in enumerate(seeds, start=1):
-        model = make(method, dataset, seed=seed, overrides=settings).fit(graphs[seed])
-        found.append(float(model.best_epoch_["val_accuracy"]))
+    for count, seed in enumerate(search.seeds, start=1):
+        found.append(fitted(search, settings, seed))
         trial.report(sum(found) / count, count)
         done = finished(study)
-        if count == 2 < len(seeds) and len(done) >= 20 and sum(found) / 2 < study.best_value - BEHIND:
+        if count == 2 < len(search.seeds) and len(done) >= STARTUP and sum(found) / 2 < study.best_value - BEHIND:
             raise optuna.TrialPruned
     trial.set_user_attr("per_seed", found)
     return sum(found) / len(found)
 
 
-def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """The trials that ran to their end."""
-    from optuna.trial import TrialState
+def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
+    """Validation accuracy of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
+    from .checkpoint import keeping
+    from .methods import make
+    from .runs import versions
 
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    data = {"dataset": search.dataset, "noise": search.noise, "seed": seed}
+    config = {**data, "method": search.method, "settings": settings, "versions": versions()}
+    value = kept_value(search.out, config)
+    if value is None:
+        model = make(search.method, search.dataset, seed=seed, overrides=settings)
+        with keeping(unfinished.checkpoints_by(search.out, config)):
+            value = float(model.fit(search.graphs[seed]).best_epoch_["val_accuracy"])
+        keep_value(search.out, config, value)
+    return value
 
 
 def write_results(study: optuna.Study, dataset: str, method: str, out: Path, seeds: Sequence[int]) -> dict[str, Any]:

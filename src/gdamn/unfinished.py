@@ -1,7 +1,8 @@
 """What an unfinished run keeps in its folder to go on from: finished seeds, and checkpoints of those under way.
 
 All of it is below ``.unfinished`` and goes when the run is whole. A seed counts as finished when its record tells of
-the same configuration and versions, and its files are still those that were written.
+the same configuration and versions, and its files are still those that were written. Comparisons, experiments and
+searches keep their finished fits themselves, and here the checkpoints of the others, by what decides a fit.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,26 @@ FOLDER = ".unfinished"
 def checkpoints(out: Path, seed: int) -> Path:
     """Where the fit of a seed keeps its checkpoints."""
     return out / FOLDER / f"seed-{seed}"
+
+
+def checkpoints_by(out: Path, config: Mapping[str, Any]) -> Path:
+    """Where the fits of a piece of work keep their checkpoints; another configuration never finds them."""
+    return out / FOLDER / hashlib.sha256(io.to_json(config).encode()).hexdigest()[:16]
+
+
+def drop_checkpoints(out: Path, config: Mapping[str, Any]) -> None:
+    """The piece of work is finished and kept elsewhere."""
+    shutil.rmtree(checkpoints_by(out, config), ignore_errors=True)
+
+
+@contextmanager
+def stoppable(done: Sized, total: int, what: str) -> Iterator[None]:
+    """Ctrl-C within the block tells how much is done, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        how = "the same command goes on from there"
+        raise KeyboardInterrupt(f"stopped with {len(done)} of {total} {what} finished; {how}") from None
 
 
 def keep(out: Path, seed: int, identity: Mapping[str, Any], names: Iterable[str], result: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from .. import checkpoint
 from ..base import NodeClassifier
-from ..checkpoint import part_of
+from ..checkpoint import Part, part_of
 from ..config import BaseSettings, setting
 from ..graph import Graph
 from ..kernels import Key
@@ -96,6 +96,10 @@ class NetworkClassifier(NodeClassifier):
     def stepped(self, network: nn.Module) -> None:
         """What a method does to its weights after each step of Adam; most do nothing."""
 
+    def memory(self) -> Part | None:
+        """What a method remembers of its epochs beside its weights, for a checkpoint; most remember nothing."""
+        return None
+
     def finish(self, problem: Problem, watch: Watch) -> None:
         """What a method does with the chosen epoch (``watch.best_state``); most do nothing."""
 
@@ -138,4 +142,6 @@ class NetworkClassifier(NodeClassifier):
         kept = checkpoint.of_fit(self.method, s, problem)
         if kept is not None:
             kept.keep("watch", watch.part())
+            if (memory := self.memory()) is not None:
+                kept.keep("memory", memory)
         run_epochs(self.groups(network), s.learning_rate, s.epochs, loss, after, key, kept, part_of(network))

@@ -10,10 +10,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import own_methods, pool, runs
+from .. import io, own_methods, pool, runs, unfinished
 from ..errors import ConfigError, GraphError, NothingFinishedError, TrainingError
 from ..spec import RunSpec
-from .fits import FitStore
+from .fits import FitStore, config_of
 from .paired import holm, paired
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Fit = tuple[str, int]
 """A method and a seed."""
+
+FILES = ("compare.md", "compare.csv", "compare.png", "compare.html", "compare.json")
 
 TIMES = ("seconds_per_seed", "peak_rss_mb", "versions")
 """What differs each time a fit is repeated; it stays out of the result, which can be compared byte for byte."""
@@ -110,15 +112,17 @@ def compare(
 ) -> Outcome:
     """Fit what isn't finished yet in the folder, and return what all fits say together.
 
-    Every fit is kept as soon as it ends. A fit that can't be done (:class:`TrainingError`, :class:`GraphError`) is
-    told in the result and tried again next time; the others go on.
+    Every fit is kept as soon as it ends, and one under way goes on from its checkpoints. A fit that can't be done
+    (:class:`TrainingError`, :class:`GraphError`) is told in the result and tried again next time; the others go on.
     """
     runs.check_processes(jobs, threads)
     runs.check_writable(out)
     store, watch = FitStore(out), watch or Watch()
-    with pool.thread_variables(threads or runs.threads_each(jobs, len(specs))):  # before the imports that read them
+    first_share = threads or runs.threads_each(jobs, len(specs))
+    with runs.working_in(out), pool.thread_variables(first_share):  # before the imports that read them
         specs = [spec.resolved() for spec in specs]
         store.check_data(specs[0])
+        remove_leftovers(store, specs)
         records = find_finished(store, specs, force)
         missing = [fit for fit in in_order(specs) if fit not in records]
         share = threads or runs.threads_each(jobs, len(missing))
@@ -129,18 +133,21 @@ def compare(
         if watch.start is not None:
             watch.start(specs, {fit: record["result"] for fit, record in records.items()})
         by_name = {spec.method: spec for spec in specs}
-        failed: dict[Fit, str] = {}
+        done, failed = set(records), dict[Fit, str]()
 
         def keep(fit: Fit, result: dict[str, Any]) -> None:
             if "failed" in result:
                 failed[fit] = result["failed"]
             else:
                 store.save(by_name[fit[0]], fit[1], result)
+                unfinished.drop_checkpoints(out, config_of(by_name[fit[0]], fit[1]))
+                done.add(fit)
             if watch.finished is not None:
                 watch.finished(fit, result)
 
-        work = partial(fit_one, by_name, data_root)
-        pool.run_each(work, missing, jobs=jobs, threads=share, progress=watch.progress, finished=keep)
+        work = partial(resume_one, out, by_name, data_root)
+        with unfinished.stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
+            pool.run_each(work, missing, jobs=jobs, threads=share, progress=watch.progress, finished=keep)
     return summarise(specs, find_finished(store, specs, force=True), failed)
 
 
@@ -154,6 +161,25 @@ def find_finished(store: FitStore, specs: Sequence[RunSpec], force: bool) -> dic
     """The records of the fits that the folder already has."""
     found = {(spec.method, seed): store.find(spec, seed, force) for spec in specs for seed in spec.seeds}
     return {fit: record for fit, record in found.items() if record is not None}
+
+
+def remove_leftovers(store: FitStore, specs: Sequence[RunSpec]) -> None:
+    """Remove the temporary files of a process that was killed while it wrote."""
+    for name in FILES:
+        io.remove_leftovers(store.folder / name)
+    for spec in specs:
+        for seed in spec.seeds:
+            io.remove_leftovers(store.path(spec.method, seed))
+
+
+def resume_one(
+    out: Path, specs: Mapping[str, RunSpec], data_root: Path | None, fit: Fit, progress: pool.SeedProgress | None
+) -> dict[str, Any]:
+    """:func:`fit_one`, from the checkpoints of an earlier attempt where there are some."""
+    from ..checkpoint import keeping
+
+    with keeping(unfinished.checkpoints_by(out, config_of(specs[fit[0]], fit[1]))):
+        return fit_one(specs, data_root, fit, progress)
 
 
 def fit_one(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
+from ..config import BEFORE
 from ..errors import ConfigError, OutputError
 from ..runs import versions
 from ..spec import RunSpec
@@ -30,7 +31,7 @@ class FitStore:
 
     def save(self, spec: RunSpec, seed: int, result: dict[str, Any]) -> None:
         """Keep a finished fit; the file appears whole or not at all."""
-        record = {"config": _config(spec, seed), "versions": versions(), "result": result}
+        record = {"config": config_of(spec, seed), "versions": versions(), "result": result}
         io.write_json(self.path(spec.method, seed), record)
 
     def find(self, spec: RunSpec, seed: int, force: bool = False) -> dict[str, Any] | None:
@@ -41,7 +42,7 @@ class FitStore:
         record = _read(self.path(spec.method, seed))
         if record is None:
             return None
-        other = _difference(record["config"], _config(spec, seed))
+        other = _difference(record["config"], config_of(spec, seed))
         if not other:
             return record
         if force:
@@ -74,7 +75,7 @@ def data_name(config: dict[str, Any]) -> str:
     return f"{config['dataset']}{noise}{options}"
 
 
-def _config(spec: RunSpec, seed: int) -> dict[str, Any]:
+def config_of(spec: RunSpec, seed: int) -> dict[str, Any]:
     """What decides the fit, as it comes back from JSON."""
     config: dict[str, Any] = json.loads(io.to_json(replace(spec, seeds=(seed,)).as_dict()))
     return config
@@ -85,7 +86,8 @@ def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
     for key in ("method", "seeds", *DATA_KEYS):
         if there.get(key) != here[key]:
             return f"{key} {there.get(key)!r} there, {here[key]!r} now"
-    old, new = there.get("settings", {}), here["settings"]
+    new = here["settings"]
+    old = {**{key: value for key, value in BEFORE.items() if key in new}, **there.get("settings", {})}
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
             return f"{key} is {old.get(key, 'not set')} there, {new.get(key, 'not set')} now"

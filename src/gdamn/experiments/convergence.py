@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import pool, runs
+from ..checkpoint import Part
 from ..errors import ConfigError
 from ..training import Record, Watch
 from .experiment import Ask, Content, Found, claim, load
@@ -70,6 +71,27 @@ class IterationWatch(Watch):
             self.last[iteration] = predicted
             if better:
                 self.ranks[iteration], self.chosen[iteration] = rank, predicted
+
+    def part(self) -> Part:
+        """As for every fit, and the predictions; JSON has no whole numbers as keys, so they become a list."""
+        import torch
+
+        whole = super().part()
+
+        def save() -> dict[str, Any]:
+            iterations = [
+                [at, list(self.ranks[at]), torch.from_numpy(self.chosen[at]), torch.from_numpy(self.last[at])]
+                for at in self.ranks
+            ]
+            return {**whole.save(), "iterations": iterations}
+
+        def load(kept: dict[str, Any]) -> None:
+            whole.load(kept)
+            for at, rank, chosen, last in kept["iterations"]:
+                self.ranks[at] = (rank[0], rank[1])
+                self.chosen[at], self.last[at] = chosen.numpy(), last.numpy()
+
+        return Part(save, load)
 
 
 def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -> IterationWatch:

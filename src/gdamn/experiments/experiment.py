@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import pool, runs
+from .. import io, pool, runs, unfinished
 from ..compare import engine
 from ..compare.paired import paired
 from ..errors import ConfigError
@@ -26,6 +27,9 @@ Found = Mapping[Task, Mapping[str, Any]]
 
 Content = Mapping[str, Any]
 """What the JSON of a target holds."""
+
+KINDS = ("md", "png", "svg", "html", "json")
+"""The files of a target."""
 
 SURE = 0.05
 """A difference with a smaller p-value is called more than the luck of the seeds."""
@@ -54,7 +58,7 @@ class Experiment(Protocol):
         METHODS: methods whose settings ``--set`` may change; empty where nothing is fitted.
         LABELS: which labels are read, and when: for the protocol.
         SEEDS: seeds where none are asked for; 0 where nothing is random.
-        SERIAL: whether units must not run side by side, because they are timed.
+        SERIAL: whether units must not run side by side, because they are timed; they keep no checkpoints, either.
     """
 
     DATASETS: tuple[str, ...]
@@ -116,31 +120,67 @@ def run(
 
     runs.check_processes(jobs, threads)
     runs.check_writable(out)
-    experiment, store, watch = target.experiment(), UnitStore(out), watch or Watch()
+    experiment = target.experiment()
     jobs = 1 if experiment.SERIAL else jobs
     share = threads or (1 if experiment.SERIAL else runs.threads_each(jobs, jobs))
-    with pool.thread_variables(share):  # before the imports that read them
-        units = experiment.plan(ask)
-        records = {unit.task: store.find(unit, force) for unit in units}
-        missing = {unit.task: unit for unit in units if records[unit.task] is None}
-        if watch.start is not None:
-            watch.start(len(units) - len(missing), len(units))
-
-        def keep(task: Task, result: dict[str, Any]) -> None:
-            records[task] = {"result": result, "versions": runs.versions()}
-            if "missing" not in result:  # data that isn't here today may be tomorrow
-                store.save(missing[task], result)
-            if watch.finished is not None:
-                watch.finished(task, result)
-
-        work = partial(_measure, target, missing, data_root)
-        pool.run_each(work, list(missing), jobs=jobs, threads=share, progress=watch.progress, finished=keep)
-    done = {task: record for task, record in records.items() if record is not None}
-    found = {task: record["result"] for task, record in done.items()}
-    content = {**_head(target, ask, units), "versions": engine.merged_versions([r["versions"] for r in done.values()])}
-    content |= experiment.conclude(ask, found)
-    write_all(target, content, out)
+    with runs.working_in(out):
+        with pool.thread_variables(share):  # before the imports that read them
+            units = experiment.plan(ask)
+            done = _do_units(target, units, UnitStore(out), jobs, share, data_root, force, watch or Watch())
+        versions = engine.merged_versions([record["versions"] for record in done.values()])
+        content = {**_head(target, ask, units), "versions": versions}
+        content |= experiment.conclude(ask, {task: record["result"] for task, record in done.items()})
+        write_all(target, content, out)
     return content
+
+
+def _do_units(
+    target: Target,
+    units: Sequence[Unit],
+    store: UnitStore,
+    jobs: int,
+    threads: int,
+    data_root: Path | None,
+    force: bool,
+    watch: Watch,
+) -> dict[Task, dict[str, Any]]:
+    """The records of all units, in their order: of the finished ones as they were kept, of the others by doing them."""
+    for path in (*(store.folder / f"{target.name}.{kind}" for kind in KINDS), *map(store.path, units)):
+        io.remove_leftovers(path)
+    found = {unit.task: store.find(unit, force) for unit in units}
+    done = {task: record for task, record in found.items() if record is not None}
+    missing = {unit.task: unit for unit in units if unit.task not in done}
+    if watch.start is not None:
+        watch.start(len(done), len(units))
+
+    def keep(task: Task, result: dict[str, Any]) -> None:
+        done[task] = {"result": result, "versions": runs.versions()}
+        if "missing" not in result:  # data that isn't here today may be tomorrow
+            store.save(missing[task], result)
+            unfinished.drop_checkpoints(store.folder, missing[task].config)
+        if watch.finished is not None:
+            watch.finished(task, result)
+
+    work = partial(_resume, store.folder, target, missing, data_root)
+    with unfinished.stoppable(done, len(units), f"units of {target.name}"):
+        pool.run_each(work, list(missing), jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
+    return {unit.task: done[unit.task] for unit in units}
+
+
+def _resume(
+    out: Path,
+    target: Target,
+    units: Mapping[Task, Unit],
+    data_root: Path | None,
+    task: Task,
+    progress: pool.SeedProgress | None,
+) -> dict[str, Any]:
+    """One unit, from the checkpoints of an earlier attempt where there are some; a timed one is done in one go."""
+    from ..checkpoint import keeping
+
+    timed = target.experiment().SERIAL
+    with nullcontext() if timed else keeping(unfinished.checkpoints_by(out, units[task].config)):
+        return _measure(target, units, data_root, task, progress)
 
 
 def _measure(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import io, runs
 from ..compare import engine, report
 from ..errors import ConfigError, NothingFinishedError
 from ..spec import RunSpec
@@ -17,6 +18,9 @@ SEEDS = 20
 
 NEAR = 1.0
 """A difference of more points than this is marked."""
+
+KINDS = ("html", "md", "csv", "json")
+"""The files of a table."""
 
 MAIN = "gdamn"
 """The method that has all seeds everywhere."""
@@ -93,31 +97,35 @@ def reproduce(
     """Compare the rows on each data set in a folder of its own, and write the table after each of them."""
     from .table_report import write_all
 
+    runs.check_writable(out)
     specs = {dataset: make_specs(plan, dataset, settings or {}) for dataset in plan.datasets}
     if len(plan.datasets) > 1:
         check_data(plan.datasets, data_root)
     found: dict[str, dict[str, Any]] = {}
     table: dict[str, Any] = {}
-    for dataset, asked in specs.items():
-        if asked:
-            try:
-                outcome = engine.compare(
-                    asked,
-                    out / dataset,
-                    jobs=jobs,
-                    threads=threads,
-                    data_root=data_root,
-                    force=force,
-                    watch=watch() if watch else None,
-                )
-            except NothingFinishedError as problem:
-                found[dataset] = {"results": [], "tests": {}, "failed": [], "reason": str(problem)}
-            else:
-                report.write_all(outcome, out / dataset)
-                found[dataset] = outcome.result
-        table = assemble(plan, found, settings)
-        write_all(table, out)
+    running = {"jobs": jobs, "threads": threads, "data_root": data_root, "force": force}
+    with runs.working_in(out):
+        for kind in KINDS:
+            io.remove_leftovers(out / f"{plan.table.name}.{kind}")
+        for dataset, asked in specs.items():
+            if asked:
+                found[dataset] = compared(asked, out / dataset, running, watch() if watch else None)
+            table = assemble(plan, found, settings)
+            write_all(table, out)
     return table
+
+
+def compared(
+    specs: Sequence[RunSpec], out: Path, running: Mapping[str, Any], watch: engine.Watch | None
+) -> dict[str, Any]:
+    """The rows on one data set, with the files of their comparison; the reason where none could be fitted."""
+    with runs.working_in(out):
+        try:
+            outcome = engine.compare(specs, out, **running, watch=watch)
+        except NothingFinishedError as problem:
+            return {"results": [], "tests": {}, "failed": [], "reason": str(problem)}
+        report.write_all(outcome, out)
+        return outcome.result
 
 
 def make_specs(plan: Plan, dataset: str, settings: Mapping[str, Any]) -> list[RunSpec]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..adjacency import Adjacency
 from ..baselines.common import Forward
 from ..baselines.gcn import GCNClassifier
+from ..checkpoint import Part
 from ..graph import Graph
 from ..kernels import Key
 from ..problem import Problem
@@ -44,6 +45,18 @@ class WeightedGCN(GCNClassifier):
 
         self.epoch_predictions_ = seen
         return network, remembering
+
+    def memory(self) -> Part:
+        """The predictions so far: a fit that goes on has those of the epochs before."""
+        seen = self.epoch_predictions_
+
+        def save() -> list[Tensor]:
+            return [torch.from_numpy(predicted) for predicted in seen]
+
+        def load(kept: list[Tensor]) -> None:
+            seen[:] = [predicted.numpy() for predicted in kept]
+
+        return Part(save, load)
 
     def accuracies(self, graph: Graph, mask: str) -> list[float]:
         """Accuracy after every epoch on a node set; called when training is over."""

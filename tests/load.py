@@ -1,0 +1,115 @@
+"""Many fits on small random graphs in one process: memory and open files don't grow, and each ends as on its own.
+
+    python tests/load.py --fits 1000 --fresh 20
+
+One process does all fits in order, a second one in reverse order, and some are done by a fresh process each; every
+result (probabilities and history, bit for bit) must be the same. That the order doesn't matter shows that a fit leaves
+nothing behind that changes another; a fresh process per fit for all of them would take hours of imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+METHODS = ("gdamn", "gcn", "gat", "mlp", "lpa", "appnp", "graphsage", "gmnn", "gcn-cs", "gdamn-no-hard")
+FEW = {"pretrain_epochs": 3, "epochs": 3, "em_iterations": 1}
+WARM = 0.2
+"""The share of the fits after which memory is measured first: by then every method has been fitted often."""
+
+
+def fit(number: int) -> str:
+    """The fit of this number: a random graph and a method; a hash of what came out."""
+    from gdamn import methods
+    from gdamn.data import load
+
+    luck = random.Random(number)
+    sizes = {"num_nodes": luck.randint(40, 300), "num_classes": luck.randint(2, 4), "num_features": luck.randint(3, 24)}
+    graph = load("sbm", seed=number, noise=luck.choice([0.0, 0.5]), train_per_class=4, val_per_class=4, **sizes)
+    name = METHODS[number % len(METHODS)]
+    has = methods.method(name).estimator().settings_class.names()
+    model = methods.make(name, "sbm", seed=number, overrides={key: FEW[key] for key in FEW if key in has})
+    model.fit(graph)
+    digest = hashlib.sha256(model.predict_proba().tobytes())
+    digest.update(json.dumps(model.history_).encode())
+    return digest.hexdigest()[:16]
+
+
+def work(numbers: list[int]) -> dict[str, Any]:
+    """Do these fits in this process; their hashes, and memory (MB) and open files after warm-up and at the end."""
+    import psutil
+
+    me, warm = psutil.Process(), max(len(METHODS), round(WARM * len(numbers)))
+    found: dict[int, str] = {}
+    measured: list[tuple[float, int]] = []
+    for at, number in enumerate(numbers, start=1):
+        found[number] = fit(number)
+        if at in (warm, len(numbers)):
+            gc.collect()
+            measured.append((me.memory_info().rss / 2**20, me.num_fds()))
+    return {"found": found, "measured": measured}
+
+
+def in_process(numbers: Iterable[int]) -> dict[str, Any]:
+    """The same in a fresh process."""
+    quiet = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    words = [sys.executable, __file__, "--work"]
+    told = json.dumps(list(numbers))
+    done = subprocess.run(words, input=told, capture_output=True, text=True, env=quiet, check=False)
+    if done.returncode:
+        raise SystemExit(f"The fits {told[:60]} failed:\n{done.stderr}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def load_test(fits: int, fresh: int) -> dict[str, Any]:
+    """All fits in order, in reverse order, and some on their own: how memory grew, and which results differ."""
+    begun = time.monotonic()
+    forth = in_process(range(fits))
+    seconds = time.monotonic() - begun
+    back = in_process(reversed(range(fits)))
+    alone: dict[str, str] = {}
+    for number in random.Random(fits).sample(range(fits), fresh):
+        alone |= in_process([number])["found"]
+    (before, files_before), (after, files_after) = forth["measured"][0], forth["measured"][-1]
+    others = [back["found"], alone]
+    return {
+        "fits": len(forth["found"]),
+        "distinct": len(set(forth["found"].values())),
+        "fresh": len(alone),
+        "rss_mb": (round(before, 1), round(after, 1)),
+        "files": (files_before, files_after),
+        "different": sorted({n for other in others for n, told in other.items() if forth["found"][n] != told}, key=int),
+        "seconds": round(seconds),
+    }
+
+
+def main() -> int:
+    """Entry of ``make load``."""
+    reader = argparse.ArgumentParser(description="Many fits in one process: no growth, and results as on their own.")
+    reader.add_argument("--fits", type=int, default=1000)
+    reader.add_argument("--fresh", type=int, default=20)
+    reader.add_argument("--most-mb", type=float, default=20.0, help="growth of memory that counts as a leak")
+    reader.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    asked = reader.parse_args()
+    if asked.work:
+        print(json.dumps(work(json.loads(sys.stdin.read()))))
+        return 0
+    found = load_test(asked.fits, asked.fresh)
+    print(json.dumps(found, indent=2))
+    (before, after), (files_before, files_after) = found["rss_mb"], found["files"]
+    whole = found["fits"] == asked.fits and not found["different"]
+    return 0 if whole and after - before <= asked.most_mb and files_after <= files_before else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -19,18 +19,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .checkpoint_file import FORMAT, Tree, newest, write_tree
 from .errors import DataError, OutputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import nn
 
     from .config import BaseSettings
     from .kernels import Key
     from .problem import Problem
+    from .scale.large import LargeProblem
     from .training import Adam
 
 EVERY_EPOCHS, EVERY_SECONDS, PHASE_SECONDS = 50, 30.0, 5.0
@@ -83,30 +83,31 @@ def seconds_before() -> float:
     return 0.0 if block is None else block.seconds
 
 
-def of_fit(method: str, settings: BaseSettings, problem: Problem) -> Checkpoint | None:
+def of_fit(method: str, settings: BaseSettings, problem: Problem | LargeProblem) -> Checkpoint | None:
     """The checkpoint of a fit; None outside of :func:`keeping`."""
+    from .distributed.sharing import SharedProblem
+
     block = _keeping.get()
-    if block is None:
-        return None
-    checkpoint = Checkpoint(block.folder / identity(method, settings, problem))
-    block.seconds += checkpoint.seconds
+    if isinstance(problem, SharedProblem):  # over several processes rank 0 decides
+        checkpoint: Checkpoint | None = problem.checkpoint(None if block is None else block.folder, settings)
+    else:
+        checkpoint = None if block is None else Checkpoint(block.folder / identity(method, settings, problem))
+    if block is not None and checkpoint is not None:
+        block.seconds += checkpoint.seconds
     return checkpoint
 
 
-def identity(method: str, settings: BaseSettings, problem: Problem) -> str:
+def identity(method: str, settings: BaseSettings, problem: Problem | LargeProblem) -> str:
     """A name for what decides every bit of a fit: method, settings, data, and the versions that compute it."""
+    import numpy as np
+
     from .runs import versions
 
     chosen = {name: value for name, value in dataclasses.asdict(settings).items() if name != "threads"}
     digest = hashlib.sha256(json.dumps([FORMAT, versions(), method, chosen, str(problem.device)]).encode())
-    x, pattern = problem.x, problem.structure.pattern
-    arrays: list[NDArray[Any]] = [pattern.indptr, pattern.indices, problem.structure.weights]
-    arrays += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
-    tensors = (problem.labels, problem.val, problem.val_labels, x.dense, x.values)
-    arrays += [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
-    for array in arrays:
+    for array in problem.arrays():
         digest.update(f"{array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:16]
 
 
@@ -149,7 +150,7 @@ class Checkpoint:
     loop: Loop | None = None
 
     def __post_init__(self) -> None:
-        self.found = newest(self.folder) or {}
+        self.found = self.read() or {}
         self.finished = list(self.found.get("finished", []))
         self.seconds = float(self.found.get("seconds", 0.0))
         self._began = self._written = time.monotonic()
@@ -175,14 +176,23 @@ class Checkpoint:
         self._written_done = self.loop.done
         return self.loop.done
 
+    def read(self) -> Tree | None:
+        """What was written last."""
+        return newest(self.folder)
+
     def reached(self, done: int) -> None:
         """So many epochs of the loop are done; a checkpoint is written where one is due."""
         assert self.loop is not None
         self.loop.done = done
-        seconds = time.monotonic() - self._written
-        over = done == self.loop.epochs and seconds >= PHASE_SECONDS
-        if over or (seconds >= EVERY_SECONDS and done - self._written_done >= EVERY_EPOCHS):
+        if self.due():
             self.write()
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        assert self.loop is not None
+        done, seconds = self.loop.done, time.monotonic() - self._written
+        over = done == self.loop.epochs and seconds >= PHASE_SECONDS
+        return over or (seconds >= EVERY_SECONDS and done - self._written_done >= EVERY_EPOCHS)
 
     def write(self) -> None:
         """Write the state as it is now; where the disk refuses, the fit goes on with the checkpoint before."""
@@ -195,12 +205,16 @@ class Checkpoint:
         }
         self._written_done = self.loop.done
         try:
-            write_tree(self.folder, tree)
+            self.put(tree)
         except OutputError as problem:
             if not self._failed:
                 log.warning("%s The fit goes on, but without a new checkpoint.", problem)
             self._failed = True
         self._written = time.monotonic()  # after the writing, so that a slow disk is asked less often
+
+    def put(self, tree: Tree) -> None:
+        """Write a state after those that are there."""
+        write_tree(self.folder, tree)
 
     def _put_back(self, load: Callable[[Tree], None], content: Tree) -> None:
         try:

@@ -94,6 +94,10 @@ def train(
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side; the results stay the same.")] = 1,
     threads: Annotated[int | None, typer.Option(help="Threads per process. Default: the cores over the jobs.")] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
+    ] = 1,
+    timeout: Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")] = 60.0,
     noise: Annotated[float | None, typer.Option(help="Plant this many false edges per true edge. Default: 0.")] = None,
     split: Annotated[int | None, typer.Option(help="Split for all seeds, where there are several.")] = None,
     option: Annotated[
@@ -141,19 +145,28 @@ def train(
 
     from . import runs
     from .cli_report import report_of_training
+    from .distributed import launch, team
     from .io import to_json
 
-    runs.check_writable(folder)
-    with runs.working_in(folder):
-        with display.ProgressView() as view, own.watch.listening(view.reading):
-            summary = runs.run(
-                spec, folder, jobs=jobs, threads=threads, data_root=data_root, force=force, progress=view.update
-            )
-        if as_json:
-            typer.echo(to_json(summary, indent=2))
-        else:
-            display.show_summary(summary, str(folder))
-        report_of_training(folder, data_root, quiet=as_json)
+    if workers > 1 and not launch.is_rank():
+        team.check(spec, jobs, timeout)
+        raise typer.Exit(launch.start(workers))
+    each = threads or launch.threads()
+
+    def lead() -> None:
+        runs.check_writable(folder)
+        with runs.working_in(folder):
+            with display.ProgressView() as view, own.watch.listening(view.reading):
+                summary = runs.run(
+                    spec, folder, jobs=jobs, threads=each, data_root=data_root, force=force, progress=view.update
+                )
+            if as_json:
+                typer.echo(to_json(summary, indent=2))
+            else:
+                display.show_summary(summary, str(folder))
+            report_of_training(folder, data_root, quiet=as_json)
+
+    team.train(lead, spec, data_root, jobs, timeout)
 
 
 def make_spec(
@@ -281,6 +294,7 @@ def main() -> None:
     from . import (  # noqa: F401 - their commands
         cli_after,
         cli_compare,
+        cli_convert,
         cli_doctor,
         cli_inspect,
         cli_report,

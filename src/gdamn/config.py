@@ -195,6 +195,21 @@ class Settings(BaseSettings):
     )
     stable_norm: str = setting("sym", "Normalisation of that graph.", ("none", "row", "sym"))
 
+    batch: str = setting(
+        "auto",
+        "What a step sees: the whole graph (full), the same with the least memory (fused), a part of it with its halo "
+        "(partition), some nodes with sampled neighbours (neighbour); auto: the first of these that memory allows.",
+        ("auto", "full", "fused", "partition", "neighbour"),
+    )
+    batch_nodes: int = setting(0, "Nodes of a batch that its losses count; 0: about two million entries.", low=0)
+    halo: int = setting(1, "Hops of halo around a part; -1: as many as layers, which is exact.", low=-1)
+    fanout: int = setting(10, "Neighbours sampled per node and hop where batch is neighbour.", low=1)
+    accumulate: bool = setting(False, "One step of Adam per epoch, on the gradients of all batches.")
+    partitioner: str = setting(
+        "auto", "How parts are found: metis, stream, order of the nodes.", ("auto", "metis", "stream", "order")
+    )
+    memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
+
 
 @dataclass(frozen=True)
 class PlusSettings(Settings):
@@ -220,6 +235,17 @@ class PlusSettings(Settings):
         "hard", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
     )
 
+
+BEFORE: dict[str, Setting] = {
+    "batch": "auto",
+    "batch_nodes": 0,
+    "halo": 1,
+    "fanout": 10,
+    "accumulate": False,
+    "partitioner": "auto",
+    "memory": 0.0,
+}
+"""Settings that older results don't name, with the values that do what was done then."""
 
 BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 """The values that beta='auto' tries: the paper's."""

@@ -24,6 +24,7 @@ from .checkpoint_file import Tree
 from .config import Settings
 from .inputs import Block
 from .kernels import Key
+from .kernels.place import here
 from .label_network import LabelNetwork
 from .objectives import (
     e_step_target,
@@ -31,8 +32,6 @@ from .objectives import (
     p_loss,
     passes_loss,
     pretrain_target,
-    structure_kl,
-    structure_prior,
 )
 from .problem import Problem
 from .propagators import draws, make_propagator
@@ -60,6 +59,7 @@ class EM:
         self.start = "graph"
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
+        self.found: dict[str, Any] = {}  # what the last E-step learned from
         if checkpoint is not None:
             checkpoint.keep("watch", watch.part())
             checkpoint.keep("em", Part(self.state, self.resume))
@@ -86,22 +86,31 @@ class EM:
             labels = self.annotate(opinion, key.fold("annotate"))  # line 6
             self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
 
-            posterior = self.p.posterior(labels, s.samples, key.fold("posterior"))  # line 13
-            weights = self.p.reweighting(labels, key.fold("reweight"))  # line 14
-            opinion = self.e_step(labels, posterior, weights, iteration, key.fold("E"))  # lines 15 and 16
+            opinion = self.improve(labels, iteration, key)  # lines 13 to 16
 
-            changed = (opinion.argmax(1) != before).float().mean().item()
+            changed = share_changed(before, opinion.argmax(1))
             if s.tolerance > 0 and changed <= s.tolerance:
                 break
         if s.em_iterations:
-            self.keep_structure(labels, posterior, weights)
+            self.keep_structure()
+
+    def improve(self, labels: Tensor, iteration: int, key: Key) -> Tensor:
+        """Lines 13 to 16: what p says of the nodes and of the edges, and q's opinion after learning from it."""
+        posterior = self.p.posterior(labels, self.s.samples, key.fold("posterior"))  # line 13
+        weights = self.p.reweighting(labels, key.fold("reweight"))  # line 14
+        self.found = {"labels": labels, "posterior": posterior, "weights": weights}
+        return self.e_step(posterior, weights, iteration, key.fold("E"))  # lines 15 and 16
+
+    def starts(self) -> tuple[str, ...]:
+        """What ``start=auto`` tries."""
+        return STARTS
 
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
         start = self.s.start
-        if start == "auto" and len(self.problem.val) == 0:
+        if start == "auto" and here().count(len(self.problem.val)) == 0:
             start = "graph"
-        for name in STARTS if start == "auto" else (start,):
+        for name in self.starts() if start == "auto" else (start,):
             if name not in self.tried:
                 self.q = self.new_q(self.root.fold("start q"))
                 self.tried[name] = self.pretrain_on(name), self.q
@@ -148,22 +157,20 @@ class EM:
         if s.pseudo_labels == "argmax":
             labels = F.one_hot(opinion.argmax(1), classes).float()
         elif s.pseudo_labels == "sample":
-            drawn = torch.multinomial(labels.cpu(), 1, generator=make_generator(key)).to(labels.device)
-            labels = F.one_hot(drawn[:, 0], classes).float()
+            drawn = torch.multinomial(here().all_rows(labels).cpu(), 1, generator=make_generator(key))
+            mine = here().own_rows(drawn, len(labels)).to(labels.device)
+            labels = F.one_hot(mine[:, 0], classes).float()
         return self.problem.with_known_labels(labels)
 
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
         """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
-        s, p, structure = self.s, self.p, self.problem.structure
-        prior = structure_prior(structure, labels, s.prior_clamp)  # new in each EM iteration
-        target = m_step_target(labels)
+        s, p = self.s, self.p
+        target, draw = m_step_target(labels), p.learner(labels)
         p.train()
 
         def loss(step: Key) -> dict[str, Tensor]:
-            logits = p.hard_logits(labels)  # line 7
-            weights = p.sampled_weights(logits, p.soft_scores(), step.fold("structure"))  # lines 8 and 9
+            weights, kl = draw(step.fold("structure"))  # lines 7 to 9
             predicted = p(labels, weights, step)  # line 10
-            kl = None if logits is None else structure_kl(structure, logits, prior, s.kl_per)
             return p_loss(predicted, target, kl, float(s.beta), s.kl_weight)  # line 11
 
         def after(epoch: int, values: Record, started: float) -> None:
@@ -173,15 +180,14 @@ class EM:
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
         run_epochs(groups, s.learning_rate, s.epochs, loss, after, key, self.checkpoint, part_of(p))
 
-    def e_step(self, labels: Tensor, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
+    def e_step(self, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
         s, problem = self.s, self.problem
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
         adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
         target = e_step_target(problem.labels, problem.train, posterior, problem.rest, s.lambda_, s.e_step)
-        found = {"labels": labels, "posterior": posterior, "weights": weights}
-        return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, found, key)
+        return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, self.found, key)
 
     def train_q(
         self,
@@ -253,14 +259,15 @@ class EM:
         """Weight decay until the first EM iteration ends, and after it."""
         return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
 
-    def keep_structure(self, labels: Tensor, posterior: Tensor, weights: dict[str, Tensor]) -> None:
+    def keep_structure(self) -> None:
         """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
         best = self.watch.best_state
         if best is None or "posterior" in best:
             return
-        used = best["weights"]["used"]
-        kept = {**weights, "used": used} if "hard" in weights else {"used": used}
-        best.update(labels=labels, posterior=posterior, weights=kept, p=copy_state(self.p))
+        best.update(labels=self.found["labels"], posterior=self.found["posterior"], p=copy_state(self.p))
+        if "weights" in best:
+            weights, used = self.found["weights"], best["weights"]["used"]
+            best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}
 
     def state(self) -> Tree:
         """What a checkpoint keeps of the fit beside the epochs under way."""
@@ -280,6 +287,12 @@ class EM:
             self.tried[name] = opinion.to(self.problem.device), q
         self.q.load_state_dict(kept["q"])
         self.p.load_state_dict(kept["p"])
+
+
+def share_changed(before: Tensor, after: Tensor) -> float:
+    """The share of the nodes whose class is another."""
+    changed = (before != after).float()
+    return (here().sum(changed.sum()) / here().rows_of(changed)).item() if not here().whole else changed.mean().item()
 
 
 @torch.no_grad()

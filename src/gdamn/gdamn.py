@@ -11,11 +11,15 @@ from torch.nn import functional as F
 
 from .base import NodeClassifier, as_graph
 from .config import BETAS, PlusSettings, Settings, preset
+from .distributed.fitting import laid_out, whole_state
+from .distributed.group import current
 from .em import expectation_maximisation
 from .errors import ConfigError, GraphError
 from .graph import Graph
+from .kernels.place import here
 from .ordering import local_order, put_back, renumbered
-from .problem import Problem, choose_device, make_problem
+from .problem import Problem, choose_device
+from .scale.memory import choose_mode
 from .training import Progress, Watch, reproducible_threads
 
 if TYPE_CHECKING:
@@ -42,21 +46,45 @@ class GDAMN(NodeClassifier):
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
         device = choose_device(s.device)
+        mode = "full" if current() is not None else choose_mode(graph, s, device)
+        if mode != "full":
+            return self._fit_batched(graph, mode, device, progress)
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
-        with reproducible_threads(s.threads):
-            problem = make_problem(moved, s.normalize, s.dropout_input, device)
+        with reproducible_threads(s.threads), laid_out(moved, s, device) as problem:
             watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
+            best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
-        self.tensors_ = _tensors(moved, watch.best_state)
+        if best_state is None:
+            return  # rank 0 has the result
+        self.tensors_ = _tensors(moved, best_state)
         if order is not None and entries is not None:
             self.tensors_ = put_back(self.tensors_, graph, order, entries)
 
+    def _fit_batched(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
+        """The same for graphs that don't fit the full batch: with less memory, or in mini-batches (scale/)."""
+        from .scale import batched_em, fused
+        from .scale.large import make_large
+
+        s, watch = self.settings, Watch(progress)
+        if s.beta == "auto":
+            raise ConfigError(f"beta='auto' fits five times and needs batch=full, not {mode}; set beta to a number.")
+        with reproducible_threads(s.threads, sparing=True):
+            if mode == "fused":
+                edges = fused.fit_fused(graph, s, watch, device)
+            else:
+                problem = make_large(graph, s.normalize, s.dropout_input, device)
+                edges = batched_em.fit_batched(problem, s, watch, mode)
+        if watch.best is None or watch.best_state is None:
+            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
+        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self.tensors_ = {**_tensors(graph, watch.best_state), **edges}
+
     def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
         """β from the paper's five values, by the validation accuracy of a whole fit each."""
-        if len(problem.val) == 0:
+        if here().count(len(problem.val)) == 0:
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
         for beta in BETAS:
@@ -130,8 +158,8 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
         return found
     found["p_probabilities"] = state["posterior"].cpu().numpy()
     found["pseudo_labels"] = state["labels"].cpu().numpy()
-    if "hard" not in state["weights"]:
-        return found  # a method without attention
+    if "hard" not in state.get("weights", {}):
+        return found  # a method without attention, or a fit in batches
     edges = graph.structure.off_loop
     loops = np.flatnonzero(graph.structure.loop)
     weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}

@@ -67,7 +67,8 @@ def feature_block(
     features: Any, normalize: str, rate: float, device: torch.device, reference: Any | None = None
 ) -> Block:
     """The features, normalised as those of ``reference`` were (their own normalisation without it), on the device."""
-    x = normalized(features, normalize, reference)
+    whole = features.astype(np.float32) if features.dtype == np.float16 else features
+    x = normalized(whole, normalize, reference)
     if sp.issparse(x):
         pattern = Pattern.from_csr(x.indptr, x.indices, x.shape)
         return Block(x.shape[1], rate, pattern=pattern, values=torch.as_tensor(x.data).to(device))

@@ -5,6 +5,8 @@ Line numbers in the docstrings are those of the paper's Algorithm 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,6 +16,7 @@ from .attention import HardAttention, SoftAttention, soft_weights, stable
 from .config import Settings
 from .inputs import Block, label_block
 from .kernels import Key
+from .objectives import structure_kl, structure_prior
 from .problem import Problem
 from .propagators import initialise, make_propagator
 
@@ -31,8 +34,15 @@ class LabelNetwork(nn.Module):
         self.decoder = make_propagator(s.p_propagator, widths, classes, s, generator)
         if self.soft is not None:
             initialise([self.soft.W_proj], s.init, generator)
-        self.weighted = bool((problem.structure.weights != 1).any())
-        self.plain = gcn_adjacency(problem.structure, problem.device).values
+        self.weighted = problem.weighted
+        self._plain: tuple[Problem, Tensor] | None = None
+
+    @property
+    def plain(self) -> Tensor:
+        """[E] the weights of the plain graph, for p without any attention; made once for a problem."""
+        if self._plain is None or self._plain[0] is not self.problem:
+            self._plain = self.problem, gcn_adjacency(self.problem.structure, self.problem.device).values
+        return self._plain[1]
 
     def hard_logits(self, labels: Tensor) -> Tensor | None:
         """Line 7: the encoder's logits on the edges; None without hard attention."""
@@ -64,16 +74,32 @@ class LabelNetwork(nn.Module):
             blocks.append(self.problem.x)
         return self.decoder(adjacency, blocks, key)  # type: ignore[no-any-return]
 
+    def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
+        """Lines 7 to 9 and the KL of line 11, as an epoch of the M-step needs them: weights of a draw, and the KL."""
+        structure = self.problem.structure
+        prior = structure_prior(structure, labels, self.s.prior_clamp)  # new in each EM iteration
+
+        def draw(key: Key) -> tuple[Tensor, Tensor | None]:
+            logits = self.hard_logits(labels)
+            weights = self.sampled_weights(logits, self.soft_scores(), key)
+            return weights, None if logits is None else structure_kl(structure, logits, prior, self.s.kl_per)
+
+        return draw
+
+    def drawer(self, labels: Tensor) -> Callable[[Key], Tensor]:
+        """The weights of one draw after the other, for parameters that don't change."""
+        logits, scores = self.hard_logits(labels), self.soft_scores()
+        return lambda key: self.sampled_weights(logits, scores, key)
+
     @torch.no_grad()
     def posterior(self, labels: Tensor, samples: int, key: Key) -> Tensor:
         """Line 13: p's label distribution [N, C], the mean over sampled structures; known labels stay."""
         self.eval()
-        logits, scores = self.hard_logits(labels), self.soft_scores()
+        draw = self.drawer(labels)
         count = samples if self.hard is not None else 1
         total = torch.zeros_like(labels)
         for sample in range(count):
-            weights = self.sampled_weights(logits, scores, key.fold(sample))
-            total += F.softmax(self(labels, weights, None), dim=1)
+            total += F.softmax(self(labels, draw(key.fold(sample)), None), dim=1)
         return self.problem.with_known_labels(total / count)
 
     @torch.no_grad()

@@ -1,7 +1,8 @@
 """The objectives of the M-step and the E-step as pure functions; all are losses, so that smaller is better.
 
 A network's logits [N, C] meet a target distribution [N, C] whose rows carry their weight in the sum, so that one
-pass over the logits gives the likelihood term and the entropy term of every phase.
+pass over the logits gives the likelihood term and the entropy term of every phase. Where several processes train one
+model, each has its nodes' share of a loss: sums are its own, and what they are divided by counts all nodes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .kernels import bernoulli_kl, sddmm, softmax_losses
+from .kernels.place import here
 from .structure import Structure
 
 
@@ -24,19 +26,19 @@ def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tenso
 
 def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, per: str) -> Tensor:
     """KL(g_φ ‖ prior) over the edges without loops: their mean (per edge), or their sum over N (per node)."""
-    nodes = structure.pattern.shape[0]
-    count = structure.pattern.num_entries - nodes if per == "edge" else nodes
+    nodes = here().rows or structure.pattern.shape[0]
+    count = (here().entries or structure.pattern.num_entries) - nodes if per == "edge" else nodes
     return bernoulli_kl(logits, prior, structure.tensor("free", logits.device)) / max(count, 1)
 
 
 def pretrain_target(labels: Tensor, train: Tensor) -> Tensor:
     """Target of pre-training: the mean over L. labels [N, C] are one-hot on ``train`` and 0 elsewhere."""
-    return labels / max(len(train), 1)
+    return labels / max(here().count(len(train)), 1)
 
 
 def m_step_target(pseudo_labels: Tensor) -> Tensor:
     """Target of the M-step: Ŷ of every node, mean over N."""
-    return pseudo_labels / max(len(pseudo_labels), 1)
+    return pseudo_labels / max(here().rows_of(pseudo_labels), 1)
 
 
 def e_step_target(labels: Tensor, train: Tensor, posterior: Tensor, rest: Tensor, lambda_: float, how: str) -> Tensor:
@@ -48,16 +50,17 @@ def e_step_target(labels: Tensor, train: Tensor, posterior: Tensor, rest: Tensor
         how: each part as a mean (means), or both sums divided by N (sums).
     """
     target = torch.zeros_like(posterior)
-    n = len(posterior)
-    target[train] = labels[train] / (n if how == "sums" else max(len(train), 1))
-    target[rest] = lambda_ * posterior[rest] / (n if how == "sums" else max(len(rest), 1))
+    n = here().rows_of(posterior)
+    known, others = here().count(len(train)), here().count(len(rest))
+    target[train] = labels[train] / (n if how == "sums" else max(known, 1))
+    target[rest] = lambda_ * posterior[rest] / (n if how == "sums" else max(others, 1))
     return target
 
 
 def q_loss(logits: Tensor, target: Tensor, beta: float) -> dict[str, Tensor]:
     """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only)."""
     likelihood, entropy = softmax_losses(logits, target)
-    entropy = entropy / max(len(logits), 1)
+    entropy = entropy / max(here().rows_of(logits), 1)
     return {"loss": likelihood + beta * entropy if beta else likelihood, "likelihood": likelihood, "entropy": entropy}
 
 
@@ -83,7 +86,8 @@ def consistency(passes: Sequence[Tensor], temperature: float, confidence: float)
         mean = p.mean(0)
         sharp = F.softmax(mean.clamp_min(1e-30).log() / temperature, dim=1)
         sure = (mean.amax(1) >= confidence).float()
-    return ((p - sharp).square().sum(2) * sure).mean()
+    apart = (p - sharp).square().sum(2) * sure
+    return apart.mean() if here().whole else apart.sum() / (len(p) * here().rows_of(p[0]))
 
 
 def passes_loss(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -47,11 +49,24 @@ class Problem:
         """C."""
         return int(self.labels.shape[1])
 
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return bool((self.structure.weights != 1).any())
+
     def with_known_labels(self, distribution: Tensor) -> Tensor:
         """The distribution [N, C] with the rows of training nodes replaced by their labels."""
         known = distribution.clone()
         known[self.train] = self.labels[self.train]
         return known
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """All that decides a fit, with the settings."""
+        x, pattern = self.x, self.structure.pattern
+        found: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
+        found += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
+        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values)
+        return found + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
 
     def weighed_by_features(self) -> Problem:
         """The same problem on A ⊙ C with C_ij = max(cos(x_i, x_j), 0) over its mean on the edges.
@@ -79,26 +94,34 @@ def choose_device(name: str) -> torch.device:
 
 def make_problem(graph: Graph, normalize: str, dropout_input: float, device: torch.device) -> Problem:
     """Check that the graph can be learned from, and lay it out on the device."""
-    train = np.flatnonzero(graph.train_mask)
-    val = np.flatnonzero(graph.val_mask)
-    if len(train) == 0:
+    check_learnable(graph)
+    x = feature_block(graph.features, normalize, dropout_input, device)
+    return Problem(structure=graph.structure, x=x, device=device, **known_labels(graph, device))
+
+
+def check_learnable(graph: Graph) -> None:
+    """Refuse a graph that has nothing to learn, or nothing to learn from."""
+    labels = graph.labels[graph.train_mask]
+    if len(labels) == 0:
         raise TrainingError(f"Graph '{graph.name}' has no training nodes; mark some labelled nodes in train_mask.")
-    if len(np.unique(graph.labels[train])) < 2:
+    if len(np.unique(labels)) < 2:
         raise TrainingError(f"All training nodes of '{graph.name}' have one label; at least two classes are needed.")
     if graph.num_features == 0:
         raise TrainingError(f"Graph '{graph.name}' has no features; give each node at least one.")
+
+
+def known_labels(graph: Graph, device: torch.device) -> dict[str, Tensor]:
+    """The labels that training may read, as a :class:`Problem` has them."""
+    train, val = np.flatnonzero(graph.train_mask), np.flatnonzero(graph.val_mask)
     train_labels = torch.as_tensor(graph.labels[train]).to(device)
     labels = torch.zeros(graph.num_nodes, graph.num_classes, device=device)
     nodes = torch.as_tensor(train).to(device)
     labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
-    return Problem(
-        structure=graph.structure,
-        x=feature_block(graph.features, normalize, dropout_input, device),
-        labels=labels,
-        train=nodes,
-        rest=torch.as_tensor(np.flatnonzero(~graph.train_mask)).to(device),
-        val=torch.as_tensor(val).to(device),
-        val_labels=torch.as_tensor(graph.labels[val]).to(device),
-        train_labels=train_labels,
-        device=device,
-    )
+    return {
+        "labels": labels,
+        "train": nodes,
+        "rest": torch.as_tensor(np.flatnonzero(~graph.train_mask)).to(device),
+        "val": torch.as_tensor(val).to(device),
+        "val_labels": torch.as_tensor(graph.labels[val]).to(device),
+        "train_labels": train_labels,
+    }

@@ -90,13 +90,10 @@ def run_seeds(
     def finished(seed: int, result: dict[str, Any]) -> None:
         done[seed] = result
 
-    try:
+    with unfinished.stoppable(done, len(spec.seeds), "seeds"):
         work = partial(run_seed, spec, out, data_root)
         if missing:
             pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
-    except KeyboardInterrupt:
-        how = "the same command goes on from there"
-        raise KeyboardInterrupt(f"stopped with {len(done)} of {len(spec.seeds)} seeds finished; {how}") from None
     return [done[seed] for seed in spec.seeds]
 
 
@@ -153,8 +150,9 @@ def run_seed(
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
     from .checkpoint import keeping
+    from .distributed import team
 
-    graph = load_graph(spec, data_root, seed)
+    graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
     with keeping(unfinished.checkpoints(out, seed)):
         estimator = make_estimator(spec, seed).fit(graph, progress=progress)
     measured = measure(graph, estimator)

@@ -19,6 +19,7 @@ from .checkpoint import Checkpoint, Part
 from .errors import TrainingError
 from .kernels import Key, adam_step, set_threads
 from .kernels.memory import kept_arrays
+from .kernels.place import here
 from .problem import Problem
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
@@ -28,8 +29,10 @@ Progress = Callable[[str, int, int, Record], None]
 
 
 @contextmanager
-def reproducible_threads(threads: int) -> Iterator[None]:
+def reproducible_threads(threads: int, *, sparing: bool = False) -> Iterator[None]:
     """Within the block the kernels use ``threads`` cores (0: as many as before) and torch one.
+
+    What is freed is kept for use again, which is faster, unless the block is to be ``sparing`` with memory.
 
     Torch splits sums and products by the number of its threads, so its last bits depend on it; our kernels
     don't. One torch thread makes the same seed give the same bits on any number of cores.
@@ -39,8 +42,11 @@ def reproducible_threads(threads: int) -> Iterator[None]:
     set_threads(threads or limit_before)
     torch.set_num_threads(1)
     try:
-        with kept_memory(), kept_arrays():
+        if sparing:
             yield
+        else:
+            with kept_memory(), kept_arrays():
+                yield
     finally:
         torch.set_num_threads(torch_before)
         set_threads(limit_before)
@@ -141,6 +147,8 @@ def _check_predictions(state: dict[str, Any], record: Record) -> None:
 
 def evaluate(problem: Problem, logits: Tensor) -> Record:
     """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none)."""
+    if not here().whole:
+        return _evaluate_all_parts(problem, logits)
     train = (logits[problem.train].argmax(1) == problem.train_labels).float().mean().item()
     if len(problem.val) == 0:
         return {"train_accuracy": train, "val_accuracy": None, "val_loss": None}
@@ -151,6 +159,22 @@ def evaluate(problem: Problem, logits: Tensor) -> Record:
         "val_accuracy": correct,
         "val_loss": F.cross_entropy(val, problem.val_labels).item(),
     }
+
+
+def _evaluate_all_parts(problem: Problem, logits: Tensor) -> Record:
+    """The same where each process has some of the nodes."""
+    train = (logits[problem.train].argmax(1) == problem.train_labels).sum(), len(problem.train)
+    val = logits[problem.val]
+    right = (val.argmax(1) == problem.val_labels).sum(), len(problem.val)
+    lost = F.cross_entropy(val, problem.val_labels, reduction="sum"), (~torch.isfinite(logits)).sum()
+    mine = torch.tensor([*train, *right, *lost], dtype=torch.float64, device=logits.device)
+    train_right, trained, val_right, validated, loss, spoiled = here().sum(mine).tolist()
+    if spoiled:
+        raise TrainingError(
+            "The predictions are not finite; lower learning_rate, or check the features for extreme values."
+        )
+    validation = (val_right / validated, loss / validated) if validated else (None, None)
+    return {"train_accuracy": train_right / trained, "val_accuracy": validation[0], "val_loss": validation[1]}
 
 
 def decayed(module: nn.Module, decay: float, which: str, never: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -189,11 +213,24 @@ def run_epochs(
         optimiser.zero_grad()
         parts = loss(key.fold(epoch))
         parts["loss"].backward()  # type: ignore[no-untyped-call]
+        values = over_all_parts(optimiser, parts)
         optimiser.step()
-        values: Record = {name: value.item() for name, value in parts.items()}
         after(epoch, values, start)
         if checkpoint is not None and part is not None:
             checkpoint.reached(epoch + 1)
+
+
+def over_all_parts(optimiser: Adam, parts: dict[str, Tensor]) -> Record:
+    """The values of the loss's parts; where several processes train, they and the gradients are summed over all."""
+    if here().whole:
+        return {name: value.item() for name, value in parts.items()}
+    grads = [parameter.grad for parameter, *_ in optimiser.slots if parameter.grad is not None]
+    losses = torch.stack([value.detach() for value in parts.values()])
+    flat = here().sum(torch.cat([*(grad.reshape(-1) for grad in grads), losses]))
+    *summed, losses = torch.split(flat, [*(grad.numel() for grad in grads), len(losses)])
+    for grad, total in zip(grads, summed, strict=True):
+        grad.copy_(total.view_as(grad))
+    return dict(zip(parts, losses.tolist(), strict=True))
 
 
 class Adam:

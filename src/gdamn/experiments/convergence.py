@@ -150,22 +150,28 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
 
 
 def converges(dataset: str, shown: Content) -> dict[str, Any]:
-    """The claim that three iterations are enough."""
+    """The claim that three iterations are enough: neither the fit nor an iteration by itself changes after them.
+
+    A fit keeps its best epoch, so it stands still even where EM itself falls apart: that alone would prove nothing.
+    """
     means = [100 * s["mean"] for s in shown["if_stopped"]]
     alone = [100 * s["mean"] for s in shown["of_iteration"]]
     changed = [100 * s["mean"] for s in shown["changed"]]
     later = max(abs(mean - means[ENOUGH]) for mean in means[ENOUGH:])
+    drift = max(abs(mean - alone[ENOUGH]) for mean in alone[ENOUGH:])
     first = next(k for k in range(1, len(means)) if all(abs(m - means[-1]) <= NEAR for m in means[k:]))
     return claim(
         f"GDAMN converges in {ENOUGH} EM iterations",
-        later <= NEAR,
+        later <= NEAR and drift <= NEAR,
         f"on {dataset} a fit that ends after 1, 2, … iterations has {', '.join(f'{m:.1f}' for m in means[1:])} % (each "
         f"iteration by itself {', '.join(f'{m:.1f}' for m in alone[1:])} %, pre-training {alone[0]:.1f} %); after the "
-        f"{ENOUGH}rd it changes by {later:.1f} points at most, and it stays within {NEAR:g} points of its end from "
+        f"{ENOUGH}rd it changes by {later:.1f} points at most, an iteration by itself by {drift:.1f}; it stays within "
+        f"{NEAR:g} points of its end from "
         f"iteration {first} on. The iterations change the label of {', '.join(f'{c:.1f}' for c in changed)} % of the "
         "nodes",
         dataset=dataset,
         largest_change_later=later,
+        largest_change_alone=drift,
         within_half_a_point_from=first,
     )
 
@@ -196,8 +202,9 @@ def draw(content: Content) -> Figure:
     for axes, (dataset, shown), (colour, marker) in zip(left, numbers.items(), looks, strict=False):
         steps = range(1, len(shown["if_stopped"]))
         band(axes, steps, shown["if_stopped"][1:], colour, marker, dataset)
-        axes.plot(0, 100 * shown["of_iteration"][0]["mean"], color=colour, marker=marker, mfc="white")
-        axes.set_title(f"{dataset}: test accuracy, %")
+        alone = [100 * one["mean"] for one in shown["of_iteration"]]
+        axes.plot(range(len(alone)), alone, color=colour, marker=marker, mfc="white", lw=1, ls=":")
+        axes.set_title(f"{dataset}: test accuracy, %\n(open: an iteration by itself)")
         axes.set_xlabel("EM iterations (0: pre-training)")
         band(right, steps, shown["changed"], colour, marker, dataset)
     right.set_title("nodes with a new label, %")

@@ -11,9 +11,10 @@ from torch.autograd import Function
 
 from . import elementwise, fast, norm, plain
 from .memory import empty
-from .noise import Key
-from .paths import array, dropout_arguments, is_fast, use_threads
+from .noise import LANES, Key
+from .paths import array, dropout_arguments, is_fast, run_from, use_threads
 from .pattern import Pattern
+from .place import here
 from .products import dropout as _dropout
 
 
@@ -94,13 +95,13 @@ def _times(slope: Tensor, grad: Tensor) -> Tensor:
 
 class Dropout(Function):
     @staticmethod
-    def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
-        ctx.rate, ctx.key = rate, key
-        return _dropout(x, rate, key)
+    def forward(ctx, x: Tensor, rate: float, key: Key, first: int) -> Tensor:
+        ctx.noise = rate, key, first
+        return _dropout(x, rate, key, first)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        return _dropout(grad, ctx.rate, ctx.key), None, None
+        return _dropout(grad, *ctx.noise), None, None, None
 
 
 class ReluDropout(Function):
@@ -114,9 +115,10 @@ class ReluDropout(Function):
         elif is_fast(x):
             out = empty(*x.shape)
             use_threads(3 * x.numel())
-            elementwise.relu_dropout(array(x).reshape(-1), out.numpy().reshape(-1), *dropout_arguments(rate, key))
+            flat = array(x).reshape(-1), out.numpy().reshape(-1)
+            run_from(here().start_of(x), elementwise.relu_dropout, *flat, rate, key)
         else:
-            out = plain.dropout(torch.relu(x), rate, key) if rate > 0 else torch.relu(x)
+            out = plain.dropout(torch.relu(x), rate, key, here().start_of(x)) if rate > 0 else torch.relu(x)
         ctx.save_for_backward(out)
         return out
 
@@ -155,8 +157,9 @@ class NormReluDropout(Function):
         use_threads(4 * x.numel())
         norm.backward_sums(*arrays, d_beta.numpy(), d_scaled.numpy())
         beta_sum, gamma_sum = d_beta.double().sum(0), d_scaled.double().sum(0) * inverse
-        scale = gamma.double() * inverse
-        offset, slope = scale * beta_sum / len(x), scale * inverse * gamma_sum / len(x)
+        scale, rows = gamma.double() * inverse, here().rows_of(x)
+        beta_total, gamma_total = here().sum(torch.stack([beta_sum, gamma_sum]))
+        offset, slope = scale * beta_total / rows, scale * inverse * gamma_total / rows
         d_x = empty(*x.shape)
         norm.backward(*arrays, *(array(v.float()) for v in (scale, slope, offset)), d_x.numpy())
         return d_x, gamma_sum.float(), beta_sum.float(), None, None, None
@@ -169,8 +172,9 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
     norm.moments(array(x), mean.numpy(), square.numpy())
     sizes = torch.full((len(mean), 1), float(norm.TILE), dtype=torch.float64)
     sizes[-1] = len(x) - norm.TILE * (len(mean) - 1)
-    total = (mean * sizes).sum(0) / len(x)
-    return total, (square + sizes * (mean - total).square()).sum(0) / len(x)
+    rows = here().rows_of(x)
+    total = here().sum((mean * sizes).sum(0)) / rows
+    return total, here().sum((square + sizes * (mean - total).square()).sum(0)) / rows
 
 
 def affine_relu(x: Tensor, scale: Tensor, shift: Tensor, rate: float, key: Key) -> Tensor:
@@ -179,7 +183,9 @@ def affine_relu(x: Tensor, scale: Tensor, shift: Tensor, rate: float, key: Key) 
     use_threads(4 * x.numel())
     arrays = array(x), array(scale), array(shift), out.numpy()
     if rate > 0:
-        norm.affine_relu_dropout(*arrays, *dropout_arguments(rate, key))
+        first = here().start_of(x)
+        assert first % LANES == 0, "the rows of a process begin at a multiple of 4"
+        norm.affine_relu_dropout(*arrays, *dropout_arguments(rate, key.ahead(first // LANES)))
     else:
         norm.affine_relu(*arrays)
     return out

@@ -10,6 +10,7 @@ from . import autograd, products
 from .noise import Key
 from .paths import is_fast
 from .pattern import Pattern
+from .place import here
 
 
 def spmm(
@@ -24,7 +25,7 @@ def spmm(
 
     No dropout without a key.
     """
-    return products.Spmm.apply(pattern, values, dense, bias, rate if key is not None else 0.0, key)
+    return products.Spmm.apply(pattern, values, pattern.extended(dense), bias, rate if key is not None else 0.0, key)
 
 
 def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
@@ -37,17 +38,20 @@ def sums(pattern: Pattern, values: Tensor) -> tuple[Tensor, Tensor]:
     one = torch.ones(max(pattern.shape), 1, device=values.device, dtype=values.dtype)
     rows = products.spmm(pattern, values, one[: pattern.shape[1]])
     columns = products.spmm_t(pattern, values, one[: pattern.shape[0]])
-    return rows[:, 0], columns[:, 0]
+    return rows[:, 0], pattern.collected(columns)[:, 0]
 
 
 def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
     """left_i · right_j on every entry: [E]; differentiable in both."""
-    return products.Sddmm.apply(pattern, left, right)
+    return products.Sddmm.apply(pattern, left, pattern.extended(right))
 
 
 def gram(pattern: Pattern, rows: Tensor, scale: float = 1.0) -> Tensor:
     """scale · row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
-    return products.Gram.apply(pattern, rows, scale)
+    columns = pattern.extended(rows)
+    if columns is rows:
+        return products.Gram.apply(pattern, rows, scale)
+    return products.Sddmm.apply(pattern, rows * scale, columns)
 
 
 def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float = 0.0, key: Key = Key(0)) -> Tensor:  # noqa: B008
@@ -72,7 +76,7 @@ def dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     """Dropout whose mask is a function of the key; the identity without a key or at rate 0."""
     if key is None or rate <= 0:
         return x
-    return autograd.Dropout.apply(x, rate, key)
+    return autograd.Dropout.apply(x, rate, key, here().start_of(x))
 
 
 def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
@@ -90,7 +94,7 @@ def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | N
     if mean is None or variance is None or share is None or norm.num_batches_tracked is None:
         return relu_dropout(norm(x), rate, key)
     asked = torch.is_grad_enabled() and (x.requires_grad or norm.weight.requires_grad)
-    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and len(x) < 2):
+    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and here().rows_of(x) < 2):
         return relu_dropout(norm(x), rate, key)
     if not norm.training:
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
@@ -98,7 +102,8 @@ def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | N
     out, now, spread = autograd.NormReluDropout.apply(x, norm.weight, norm.bias, norm.eps, rate, key or Key(0))
     norm.num_batches_tracked.add_(1)
     mean.lerp_(now.float(), share)
-    variance.lerp_((spread * (len(x) / (len(x) - 1))).float(), share)
+    rows = here().rows_of(x)
+    variance.lerp_((spread * (rows / (rows - 1))).float(), share)
     return out
 
 

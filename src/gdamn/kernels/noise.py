@@ -34,6 +34,10 @@ class Key:
         number = zlib.crc32(part.encode()) + (1 << 40) if isinstance(part, str) else part
         return Key(_mix(self.value ^ _mix((number + 1) * _GOLDEN & _MASK)))
 
+    def ahead(self, count: int) -> Key:
+        """The key whose noise at index i is this one's at i + count."""
+        return Key((self.value + count * _GOLDEN) & _MASK)
+
 
 def _mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * _M1) & _MASK

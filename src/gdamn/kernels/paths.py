@@ -6,7 +6,7 @@ Each operation has two bodies with the same result: compiled loops for float32 o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .noise import Key, threshold
+from .noise import LANES, Key, threshold
 
 _forced: str | None = None
 _limit = 0
@@ -68,3 +68,15 @@ def array(t: Tensor) -> Any:
 def dropout_arguments(rate: float, key: Key) -> tuple[Any, ...]:
     """Key, limit and scale of dropout for the compiled loops."""
     return np.uint64(key.value), np.uint64(threshold(rate)), np.float32(1 / (1 - rate))
+
+
+def run_from(first: int, loop: Callable[..., None], flat: Any, out: Any, rate: float, key: Key) -> None:
+    """A loop with dropout over flat arrays whose noise begins at place ``first``, in the midst of a hash or not."""
+    head = min(-first % LANES, len(flat))  # numbers whose hash began before them
+    if head:
+        whole, done = np.zeros(LANES, np.float32), np.empty(LANES, np.float32)
+        begin = first % LANES
+        whole[begin : begin + head] = flat[:head]
+        loop(whole, done, *dropout_arguments(rate, key.ahead(first // LANES)))
+        out[:head] = done[begin : begin + head]
+    loop(flat[head:], out[head:], *dropout_arguments(rate, key.ahead((first + head) // LANES)))

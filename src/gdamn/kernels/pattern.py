@@ -30,6 +30,7 @@ class Pattern:
         indptr, indices: CSR, [R + 1] and [E].
         t_indptr, t_indices: CSR of the transpose, [K + 1] and [E].
         t_perm: [E] position in the CSR of each entry of the transpose.
+        first_entry: where its entries begin in those of the whole matrix, if its rows are only some of them.
     """
 
     shape: tuple[int, int]
@@ -38,6 +39,7 @@ class Pattern:
     t_indptr: NDArray[np.int64]
     t_indices: NDArray[np.int32]
     t_perm: NDArray[np.int32]
+    first_entry: int = 0
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -108,6 +110,14 @@ class Pattern:
         return Pattern(
             (self.shape[1], self.shape[0]), self.t_indptr, self.t_indices, self.indptr, self.indices, inverse
         )
+
+    def extended(self, dense: torch.Tensor) -> torch.Tensor:
+        """What stands against the columns, [K, H], from this process's part of it: all, unless rows are shared out."""
+        return dense
+
+    def collected(self, columns: torch.Tensor) -> torch.Tensor:
+        """Sums over the entries of columns [K, H] with what other processes have added to them."""
+        return columns
 
     def tensor(self, name: str, device: torch.device) -> torch.Tensor:
         """One of the index arrays as an int64 tensor on a device, made once (for the plain torch path)."""

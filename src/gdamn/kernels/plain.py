@@ -74,9 +74,9 @@ def binary_concrete(logits: Tensor, pair: Tensor, free: Tensor, temperature: flo
     return hard, torch.where(free, s * (1 - s) / temperature, torch.zeros_like(s))
 
 
-def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
-    """x with entries dropped at ``rate``, the rest divided by 1 - rate."""
-    index = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+def dropout(x: Tensor, rate: float, key: Key, first: int = 0) -> Tensor:
+    """x with entries dropped at ``rate``, the rest divided by 1 - rate; the noise is that from ``first`` on."""
+    index = torch.arange(first, first + x.numel(), device=x.device).reshape(x.shape)
     return torch.where(lane_torch(key, index) >= threshold(rate), x / (1 - rate), torch.zeros_like(x))
 
 

@@ -13,7 +13,7 @@ from . import plain, sparse
 from .elementwise import dropout as _dropout_loop
 from .memory import empty
 from .noise import Key
-from .paths import array, dropout_arguments, is_fast, use_threads
+from .paths import array, is_fast, run_from, use_threads
 from .pattern import Pattern
 
 
@@ -67,13 +67,13 @@ def add_reverse(p: Pattern, values: Tensor) -> Tensor:
     return out
 
 
-def dropout(x: Tensor, rate: float, key: Key) -> Tensor:
-    """Dropout of every number of x."""
+def dropout(x: Tensor, rate: float, key: Key, first: int = 0) -> Tensor:
+    """Dropout of every number of x, with the noise from place ``first`` on."""
     if not is_fast(x):
-        return plain.dropout(x, rate, key)
+        return plain.dropout(x, rate, key, first)
     out = empty(*x.shape)
     use_threads(3 * x.numel())
-    _dropout_loop(array(x).reshape(-1), out.numpy().reshape(-1), *dropout_arguments(rate, key))
+    run_from(first, _dropout_loop, array(x).reshape(-1), out.numpy().reshape(-1), rate, key)
     return out
 
 
@@ -120,7 +120,8 @@ class Spmm(Function):
 
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None, rate: float, key: Key):
-        ctx.pattern, ctx.drop = pattern, lambda x: dropout(x, rate, key) if rate > 0 else x
+        first = pattern.first_entry
+        ctx.pattern, ctx.drop = pattern, lambda x: dropout(x, rate, key, first) if rate > 0 else x
         ctx.save_for_backward(values, dense)
         return spmm(pattern, ctx.drop(values), dense, bias)
 
@@ -169,7 +170,7 @@ class Gram(Function):
 class SparseLinear(Function):
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
-        kept = dropout(values, rate, key) if rate > 0 else values
+        kept = dropout(values, rate, key, pattern.first_entry) if rate > 0 else values
         ctx.pattern = pattern
         ctx.save_for_backward(kept)
         return spmm(pattern, kept, weight)

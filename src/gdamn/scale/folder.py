@@ -1,0 +1,205 @@
+"""A graph as a folder of plain arrays that are mapped into memory: only what is used is ever read.
+
+    big.graph/graph.json            names, shapes, hashes; written last
+    big.graph/indptr.npy …          one file per array of :class:`gdamn.graph.Graph`
+
+Dense features may be float16, which halves them; they are turned to float32 a batch at a time. Sparse ones are three
+arrays and stay float32, because SciPy has no other.
+"""
+# mypy: disable-error-code="misc"
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .. import io
+from ..errors import ConfigError, DataError, OutputError
+from ..graph import Graph
+from ..own import FOLDER, INDEX
+
+FORMAT = 1
+_PLAIN = ("indptr", "indices", "reverse", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
+_KINDS = {
+    "indptr": ("<i8",),
+    "indices": ("<i4",),
+    "reverse": ("<i4",),
+    "labels": ("<i8",),
+    "train_mask": ("|b1",),
+    "val_mask": ("|b1",),
+    "test_mask": ("|b1",),
+    "weights": ("<f4",),
+    "features": ("<f4", "<f2"),
+    "features_indptr": ("<i4", "<i8"),
+    "features_indices": ("<i4", "<i8"),
+    "features_data": ("<f4",),
+}
+
+
+def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callable[[str], None] | None = None) -> Path:
+    """Write the graph; ``half`` keeps dense features as float16. ``done`` is called with each array that is written."""
+    if folder.suffix != FOLDER:
+        raise ConfigError(f"The folder is called '{folder.name}'; its name must end in {FOLDER}.")
+    if folder.exists() and not (folder / INDEX).exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(f"'{folder}' exists and is no graph; choose another name.")
+    arrays: dict[str, NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN}
+    if graph.weights is not None:
+        arrays["weights"] = graph.weights
+    x = graph.features
+    if isinstance(x, sp.csr_array):
+        arrays |= {"features_indptr": x.indptr, "features_indices": x.indices, "features_data": x.data}
+    else:
+        arrays["features"] = x.astype(np.float16 if half else np.float32, copy=False)
+    io.make_folder(folder)
+    (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
+    hashes = {}
+    for name, array in arrays.items():
+        plain = array.astype(str) if array.dtype.hasobject else array
+        with io.replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, np.ascontiguousarray(plain), allow_pickle=False)
+        with (folder / f"{name}.npy").open("rb") as file:
+            hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        if done is not None:
+            done(name)
+    head = {
+        "format": FORMAT,
+        "name": graph.name,
+        "class_names": list(graph.class_names),
+        "directed": graph.directed,
+        "width": graph.num_features,
+        "meta": dict(graph.meta),
+        "arrays": hashes,
+    }
+    io.write_json(folder / INDEX, head)
+    return folder
+
+
+def read_folder(folder: Path) -> Graph:
+    """The graph; its large arrays stay on disk until they are used."""
+    head = _head(folder)
+    arrays = {name: _array(folder, name) for name in head["arrays"]}
+    missing = [name for name in _PLAIN if name not in arrays]
+    if missing:
+        raise DataError(f"'{folder / INDEX}' names no array '{missing[0]}'; convert the graph again.")
+    n = len(arrays["labels"])
+    features = _features(folder, head, arrays, n)
+    _check(folder, arrays, n, len(head["class_names"]))
+    return Graph(
+        **{name: arrays[name] for name in _PLAIN},
+        weights=arrays.get("weights"),
+        features=features,
+        class_names=tuple(head["class_names"]),
+        name=head["name"],
+        meta=head["meta"],
+        directed=head["directed"],
+    )
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    path = folder / INDEX
+    try:
+        head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"'{folder}' has no {INDEX}, so it is no whole graph; convert it again.") from None
+    except (OSError, ValueError, RecursionError) as problem:
+        raise DataError(f"'{path}' can't be read ({type(problem).__name__}); convert the graph again.") from None
+    kinds = {"format": int, "name": str, "class_names": list, "directed": bool, "width": int, "meta": dict}
+    right = isinstance(head, dict) and all(type(head.get(key)) is kind for key, kind in kinds.items())
+    if (
+        not right
+        or not isinstance(head.get("arrays"), dict)
+        or not all(isinstance(c, str) for c in head["class_names"])
+    ):
+        raise DataError(f"'{path}' does not describe a graph; convert it again.")
+    if head["format"] > FORMAT:
+        raise DataError(
+            f"'{folder}' was written by a newer gdamn (format {head['format']}, known {FORMAT}); update gdamn."
+        )
+    unknown = [name for name in head["arrays"] if name not in (*_KINDS, "node_ids")]
+    if unknown:
+        raise DataError(f"'{path}' names an array that is not known: {unknown[0]!r}; convert the graph again.")
+    return head
+
+
+def _array(folder: Path, name: str) -> NDArray[Any]:
+    path = folder / f"{name}.npy"
+    try:
+        found: NDArray[Any] = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError) as problem:
+        raise DataError(f"'{path}' can't be read ({type(problem).__name__}); convert the graph again.") from None
+    if name != "node_ids" and found.dtype.str not in _KINDS[name]:
+        raise DataError(f"'{path}' holds numbers of type {found.dtype}, not {np.dtype(_KINDS[name][0])}.")
+    if name == "node_ids" and found.dtype.kind not in "iuUf":
+        raise DataError(f"'{path}' holds {found.dtype}, which can't name nodes; convert the graph again.")
+    return found
+
+
+def _features(folder: Path, head: dict[str, Any], arrays: dict[str, NDArray[Any]], n: int) -> Any:
+    """[N, F], dense or CSR."""
+    if "features" in arrays:
+        if arrays["features"].shape != (n, head["width"]):
+            raise DataError(
+                f"'{folder / 'features.npy'}' has shape {arrays['features'].shape}, not {(n, head['width'])}."
+            )
+        return arrays["features"]
+    try:
+        parts = arrays["features_data"], arrays["features_indices"], arrays["features_indptr"]
+        made = sp.csr_array(parts, shape=(n, head["width"]))
+        made.check_format(full_check=True)
+    except (KeyError, ValueError, TypeError) as problem:
+        raise DataError(f"The features in '{folder}' are damaged ({problem}); convert the graph again.") from None
+    return made
+
+
+def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int) -> None:
+    """Everything that compiled loops rely on."""
+    indptr, indices, e = arrays["indptr"], arrays["indices"], len(arrays["indices"])
+    lengths = {
+        "indptr": n + 1,
+        "reverse": e,
+        "train_mask": n,
+        "val_mask": n,
+        "test_mask": n,
+        "node_ids": n,
+        "weights": e,
+    }
+    for name, length in lengths.items():
+        if name in arrays and arrays[name].shape != (length,):
+            raise DataError(f"'{folder / name}.npy' has shape {arrays[name].shape}, not ({length},).")
+    if indices.ndim != 1 or indptr[0] != 0 or indptr[-1] != e or (np.diff(indptr) < 0).any():
+        raise DataError(f"'{folder / 'indptr.npy'}' does not fit the {e} entries of indices.npy; convert again.")
+    row = int(_first_wrong_row(indptr, indices, arrays["reverse"]))
+    if row >= 0:
+        raise DataError(
+            f"Row {row} in '{folder / 'indices.npy'}' is not sorted, or leads out of the graph; convert again."
+        )
+    if n and (arrays["labels"].max() >= classes or arrays["labels"].min() < -1):
+        raise DataError(
+            f"'{folder / 'labels.npy'}' has a label outside of -1 to {classes - 1}; convert the graph again."
+        )
+    overlap = arrays["train_mask"].astype(np.int8) + arrays["val_mask"] + arrays["test_mask"]
+    if (overlap > 1).any() or (arrays["labels"][arrays["train_mask"] | arrays["val_mask"]] < 0).any():
+        raise DataError(f"The masks in '{folder}' overlap, or choose nodes without a label; convert the graph again.")
+
+
+@numba.njit(cache=True)
+def _first_wrong_row(indptr, indices, reverse):  # type: ignore[no-untyped-def]
+    """The first row whose columns are not sorted, repeat, leave the graph or name the node itself; -1 for none."""
+    n, e_all = len(indptr) - 1, len(indices)
+    for i in range(n):
+        before = -1
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j <= before or j >= n or j == i or reverse[e] < -1 or reverse[e] >= e_all:
+                return i
+            before = j
+    return -1

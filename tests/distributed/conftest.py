@@ -1,0 +1,39 @@
+"""One start of four processes serves all tests that compare numbers of ranks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("ranks_at_work.py")
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with what 4, 2 and 1 ranks found."""
+    folder = tmp_path_factory.mktemp("ranks")
+    ways = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "GLOO_SOCKET_IFNAME": "lo"}
+    ways |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(PROGRAM), str(folder)]
+    processes = [
+        subprocess.Popen(command, env={**ways, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for rank in range(4)
+    ]
+    told = [process.communicate(timeout=600)[0].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0], "\n".join(told)
+    print("\n".join(told))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run by two ranks that nothing happened to."""
+    from commands import ended, start
+
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    assert ended(start(out, "--workers", "2")) == (0, "")
+    return out

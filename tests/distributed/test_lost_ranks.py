@@ -1,0 +1,118 @@
+"""A rank that dies or hangs ends the run in one sentence; started again it ends as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from chaos import content
+from commands import QUIET, ended, ranks_of, start, wait_for_checkpoint
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the signals of Linux")
+
+AGAIN = "start the same command again, and it goes on from its last checkpoint."
+
+
+def test_a_killed_rank_is_told_and_the_run_goes_on(undisturbed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = start(out, "--workers", "2")
+    wait_for_checkpoint(out, run)
+    ranks = ranks_of(run)
+    os.kill(ranks[1], signal.SIGKILL)
+    began = time.monotonic()
+    code, told = ended(run)
+    assert code == 2
+    assert told == f"error: Rank 1 was ended by signal 9 (often: out of memory); {AGAIN}"
+    assert time.monotonic() - began < 20
+    assert not any(map(is_there, ranks))
+    assert {path.name for path in out.iterdir()} == {".unfinished"}
+    assert ended(start(out, "--workers", "2")) == (0, "")
+    assert content(out) == content(undisturbed)
+
+
+def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    run = start(tmp_path / "out", "--workers", "2")
+    wait_for_checkpoint(tmp_path / "out", run, 1)
+    os.killpg(run.pid, signal.SIGINT)
+    code, told = ended(run)
+    assert code == 130
+    assert told == "stopped with 0 of 1 seeds finished; the same command goes on from there"
+
+
+STARTER = """
+import os, sys, time
+from gdamn.distributed import launch
+launch.GRACE = 0.5
+if not launch.is_rank():
+    sys.exit(launch.start(3))
+launch.end_with_starter()
+rank = launch.number("RANK")
+assert (launch.number("WORLD_SIZE"), os.path.dirname(os.environ[launch.STORE]) != "") == (3, True)
+print("never seen" if rank else f"rank {rank}", flush=True)
+"""
+"""Ranks that don't train: what the starter does with them is the same, and it is quick."""
+
+
+@pytest.mark.parametrize(
+    ("rank_does", "code", "told"),
+    [
+        ("pass", 0, ""),
+        (
+            "if rank == 1: time.sleep(60)\nif rank == 2: sys.exit(3)",
+            2,
+            f"error: Rank 1 did not answer in time; {AGAIN}",
+        ),
+        ("if rank == 1: os.kill(os.getpid(), 11)\nsys.exit(3)", 2, "error: Rank 1 was ended by signal 11 (often: "),
+        ("sys.exit(130 if rank == 0 else 3)", 130, ""),
+        ("if rank == 2: sys.exit('error: of its own')\nsys.exit(3)", 1, "error: of its own"),
+    ],
+)
+def test_the_starter_tells_how_ranks_ended(rank_does: str, code: int, told: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", STARTER + rank_does], capture_output=True, text=True, env=QUIET, timeout=60
+    )
+    assert ran.returncode == code
+    assert ran.stdout == "rank 0\n"
+    assert ran.stderr.startswith(told)
+    assert len(ran.stderr.splitlines()) == bool(told)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_ranks_end_with_their_starter(how: signal.Signals) -> None:
+    run = subprocess.Popen([sys.executable, "-c", STARTER + "time.sleep(60)"], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "rank 0\n"
+    ranks = ranks_of(run)
+    assert len(ranks) == 3
+    run.send_signal(how)
+    run.communicate()
+    limit = time.monotonic() + 20
+    while any(map(is_there, ranks)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not any(map(is_there, ranks))
+
+
+def is_there(process: int) -> bool:
+    """Whether a process runs."""
+    return Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--workers", "2", "--jobs", "2"], "--jobs trains seeds side by side"),
+        (["--workers", "2", "--method", "gcn"], "Method 'gcn' trains in one process"),
+        (["--workers", "2", "--timeout", "0"], "--timeout must be more than 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(tmp_path: Path, arguments: list[str], part: str) -> None:
+    code, told = ended(start(tmp_path / "out", *arguments))
+    assert code == 2
+    assert part in told
+    assert len(told.splitlines()) == 1
+    assert not (tmp_path / "out").exists()

@@ -27,6 +27,7 @@ MODES: dict[str, dict[str, Any]] = {
     "neighbour, 5": {"batch": "neighbour", "fanout": 5},
 }
 SETTINGS = {"hidden": 16, "projection": 16, "normalize": "none", "start": "graph", "seed": 0, "em_iterations": 1}
+SETTINGS |= {"dropout_input": 0.0, "dropout_attention": 0.0}  # whose copies would be the largest arrays of all
 
 
 def make(edges: int, folder: Path) -> None:

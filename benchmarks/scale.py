@@ -23,8 +23,8 @@ FEATURES, CLASSES, DEGREE = 64, 5, 20.0
 MODES: dict[str, dict[str, Any]] = {
     "full": {"batch": "full"},
     "fused": {"batch": "fused"},
-    "partition, halo 1": {"batch": "partition", "halo": 1},
-    "neighbour, 5": {"batch": "neighbour", "fanout": 5},
+    "partition, halo 1": {"batch": "partition", "halo": 1, "batch_nodes": 10_000},
+    "neighbour, 5": {"batch": "neighbour", "fanout": 5, "batch_nodes": 10_000},
 }
 SETTINGS = {"hidden": 16, "projection": 16, "normalize": "none", "start": "graph", "seed": 0, "em_iterations": 1}
 SETTINGS |= {"dropout_input": 0.0, "dropout_attention": 0.0}  # whose copies would be the largest arrays of all

@@ -46,7 +46,7 @@ def command(*args: str) -> list[str]:
 
 def gdamn(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     plain = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    return subprocess.run(command(*args), capture_output=True, text=True, cwd=cwd, env=plain, timeout=120, check=False)
+    return subprocess.run(command(*args), capture_output=True, text=True, cwd=cwd, env=plain, timeout=600, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def called(code: str, args: list[str], before: Callable[[], None] | None = None)
         [sys.executable, "-c", AGAIN + code + "cli.main()", *args],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         preexec_fn=before,
         env={**os.environ, "NO_COLOR": "1"},

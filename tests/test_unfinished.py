@@ -131,7 +131,7 @@ def test_the_second_run_is_refused_and_the_lock_dies_with_its_owner(tmp_path: Pa
         with pytest.raises(OutputError, match=r"Another run is writing to '.*out' at this moment; wait"):
             runs.run(SPEC, out)
         args = [sys.executable, "-m", "gdamn", "train", "sbm", "--out", str(out)]
-        second = subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)
+        second = subprocess.run(args, capture_output=True, text=True, timeout=600, check=False)
         assert second.returncode == 2
         assert second.stderr.startswith("error: Another run")
         assert second.stderr.count("\n") == 1

@@ -74,7 +74,7 @@ def test_help_has_an_example(name: str, gdamn: Command) -> None:
 
 def test_the_command_as_a_process(run: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gdamn", "predict", str(run), "-o", str(tmp_path / "p.csv"), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     assert json.loads(done.stdout)["nodes"] == 300
     assert (tmp_path / "p.csv").is_file()
 

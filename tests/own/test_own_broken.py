@@ -82,7 +82,7 @@ def test_as_a_process(case: Case, tmp_path: Path) -> None:
     case.write(tmp_path)
     before = names(tmp_path)
     command = [sys.executable, "-m", "gdamn", "train", *case.args]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
     check_sentence(case, done.returncode, done.stdout, done.stderr)
     assert names(tmp_path) == before
     unit = 2**20 if sys.platform == "darwin" else 2**10

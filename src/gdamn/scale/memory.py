@@ -54,7 +54,7 @@ def available() -> int:
 def edges_fit(entries: int) -> bool:
     """Whether a fitted model can keep its weights per edge; says so where it can't."""
     needed = KEPT_PER_EDGE * entries
-    if needed <= free_bytes() / 2:
+    if needed <= free_bytes() / 4:
         return True
     log.warning("The weights of the edges are not kept: that would take %.1f GB of memory.", needed / 1e9)
     return False

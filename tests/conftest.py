@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests of Ctrl-C need it in their processes
 
 # Before any test imports torch: threads that spin while they wait make tiny fits slow on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from chaos import content
 from commands import QUIET, ended, ranks_of, start, wait_for_checkpoint
@@ -98,8 +99,11 @@ def test_ranks_end_with_their_starter(how: signal.Signals) -> None:
 
 
 def is_there(process: int) -> bool:
-    """Whether a process runs."""
-    return Path(f"/proc/{process}").exists()
+    """Whether a process runs; one that has ended and that nobody has asked about doesn't."""
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from typing import NoReturn
 from .. import display
 from ..errors import ConfigError
 
-STORE = "GDAMN_STORE"
-"""The environment variable with the file through which ranks that were started here find each other."""
+STORE, STARTER = "GDAMN_STORE", "GDAMN_STARTER"
+"""The environment variables with the file through which ranks that were started here find each other, and with the
+number of the process that started them."""
 LOST = 3
 """Exit code of a rank that was started here and lost another one; the starter tells of it."""
 GRACE = 10.0
@@ -55,6 +56,7 @@ def start(workers: int) -> int:
     command = [sys.executable, *sys.orig_argv[1:]]
     with tempfile.TemporaryDirectory(prefix="gdamn-") as folder:
         shared = {STORE: str(Path(folder) / "store"), "WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
+        shared[STARTER] = str(os.getpid())
         if sys.platform == "linux":
             shared["GLOO_SOCKET_IFNAME"] = "lo"
         ranks: list[subprocess.Popen[bytes]] = []
@@ -121,7 +123,7 @@ def _terminated(signum: int, frame: FrameType | None) -> NoReturn:
 
 def end_with_starter() -> None:
     """A rank that :func:`start` began ends when the starter is gone, however that came: nobody would wait for it."""
-    parent = os.getppid()
+    parent = number(STARTER)  # not the parent of now, which is another where the starter is gone already
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -42,10 +42,16 @@ def normalized(structure: Structure, values: Tensor, how: str) -> Tensor:
     """
     if how == "none":
         return values
-    rows, columns = (total.clamp_min(1e-12) for total in sums(structure.pattern, values))
-    left = {"row": 1 / rows, "col": torch.ones_like(rows), "sym": rows.rsqrt()}[how]
-    right = {"row": torch.ones_like(columns), "col": 1 / columns, "sym": columns.rsqrt()}[how]
+    left, right = scales(*sums(structure.pattern, values), how)
     return values * sddmm(structure.pattern, left[:, None], right[:, None])
+
+
+def scales(rows: Tensor, columns: Tensor, how: str) -> tuple[Tensor, Tensor]:
+    """[N] factors of rows and of columns that normalise a matrix with these sums, as :func:`normalized` does."""
+    rows, columns = rows.clamp_min(1e-12), columns.clamp_min(1e-12)
+    left = {"row": 1 / rows, "sym": rows.rsqrt()}.get(how, torch.ones_like(rows))
+    right = {"col": 1 / columns, "sym": columns.rsqrt()}.get(how, torch.ones_like(columns))
+    return left, right
 
 
 def gcn_adjacency(structure: Structure, device: torch.device) -> Adjacency:

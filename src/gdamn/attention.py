@@ -34,8 +34,11 @@ class HardAttention(nn.Module):
 
     def logits(self, structure: Structure, labels: Tensor) -> Tensor:
         """ŷ_i Q ŷ_j on every entry: labels [N, C] -> [E]."""
-        metric = (self.Q + self.Q.T) / 2 if self.symmetric else self.Q
-        return sddmm(structure.pattern, matmul(labels, metric), labels)
+        return sddmm(structure.pattern, self.turned(labels), labels)
+
+    def turned(self, labels: Tensor) -> Tensor:
+        """Ŷ Q [N, C], so that the logit of an edge is the product of its row i with ŷ_j."""
+        return matmul(labels, (self.Q + self.Q.T) / 2 if self.symmetric else self.Q)
 
     def sample(self, structure: Structure, logits: Tensor, key: Key) -> Tensor:
         """A^hard: [E] of 0 and 1, one noise per undirected pair, straight-through gradient to the logits."""
@@ -61,8 +64,11 @@ class SoftAttention(nn.Module):
 
     def scores(self, structure: Structure, x: Block) -> Tensor:
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
-        unit = unit_rows(x.linear(self.W_proj, None), self.s)  # h_i / |h_i| with h_i = s ⊙ ReLU(W x_i)
-        return gram(structure.pattern, unit, -1 / self.temperature)
+        return gram(structure.pattern, self.units(x), -1 / self.temperature)
+
+    def units(self, x: Block) -> Tensor:
+        """h_i / |h_i| with h_i = s ⊙ ReLU(W x_i): [N, m]."""
+        return unit_rows(x.linear(self.W_proj, None), self.s)
 
 
 def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -188,11 +187,11 @@ def disk() -> Look:
 
 def memory() -> Look:
     """Memory that is free, and the limit that was set for this process."""
-    facts: dict[str, Any] = {}
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii")
-        facts = {name: round(int(kib) / 2**20, 2) for name, kib in re.findall(r"(Mem\w+):\s+(\d+) kB", lines)}
-    except OSError:
+    from .memory import system_bytes
+
+    told_by_system = system_bytes().items()
+    facts: dict[str, Any] = {name: round(size / 2**30, 2) for name, size in told_by_system if name.startswith("Mem")}
+    if not facts:
         return GOOD, "this system doesn't tell in a way that is known here", facts
     free, total = facts.get("MemAvailable", 0.0), facts.get("MemTotal", 0.0)
     told = f"{free:.1f} of {total:.1f} GiB available"

@@ -1,6 +1,8 @@
-"""Memory that ran out, in one sentence, in whichever of its many shapes the error came."""
+"""Memory: how much the system has, and in one sentence that it ran out, in whichever shape the error came."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from .errors import TrainingError
 
@@ -18,3 +20,12 @@ def shortage(problem: BaseException) -> TrainingError | None:
     return TrainingError(
         "There is not enough memory for this; try fewer --jobs, a smaller graph, or a machine with more memory."
     )
+
+
+def system_bytes() -> dict[str, int]:
+    """What the system tells of its memory, by its own names (MemTotal, MemAvailable, …); empty where it doesn't."""
+    try:
+        lines = [line.split() for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines()]
+        return {words[0].rstrip(":"): 1024 * int(words[1]) for words in lines if words[2:] == ["kB"]}
+    except (OSError, ValueError, IndexError):
+        return {}

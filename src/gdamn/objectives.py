@@ -57,16 +57,21 @@ def e_step_target(labels: Tensor, train: Tensor, posterior: Tensor, rest: Tensor
     return target
 
 
-def q_loss(logits: Tensor, target: Tensor, beta: float) -> dict[str, Tensor]:
-    """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only)."""
+def q_loss(logits: Tensor, target: Tensor, beta: float, nodes: int | None = None) -> dict[str, Tensor]:
+    """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only).
+
+    The entropy is a mean over ``nodes``: all of them, where the logits are those of a batch.
+    """
     likelihood, entropy = softmax_losses(logits, target)
-    entropy = entropy / max(here().rows_of(logits), 1)
+    entropy = entropy / max(nodes or here().rows_of(logits), 1)
     return {"loss": likelihood + beta * entropy if beta else likelihood, "likelihood": likelihood, "entropy": entropy}
 
 
-def p_loss(logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_weight: float) -> dict[str, Tensor]:
+def p_loss(
+    logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_weight: float, nodes: int | None = None
+) -> dict[str, Tensor]:
     """-O_φ = -ELBO + β ENT: reconstruction of Ŷ, KL to the structure prior, neighbour entropy H(Ŷ | Ŷ_N)."""
-    parts = q_loss(logits, target, beta)
+    parts = q_loss(logits, target, beta, nodes)
     if kl is None:
         return parts
     return {**parts, "loss": parts["loss"] + kl_weight * kl, "kl": kl}

@@ -18,19 +18,15 @@ from .structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """What a fit sees. Labels outside train and validation never enter it.
+class Labelled:
+    """What a fit sees of the labels. Those outside train and validation never enter it.
 
     Attributes:
-        structure: A + I.
-        x: the features.
         labels: [N, C] one-hot on training nodes, 0 elsewhere.
         train: [L] training nodes; rest: [N - L] all others.
         val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
     """
 
-    structure: Structure
-    x: Block
     labels: Tensor
     train: Tensor
     rest: Tensor
@@ -49,16 +45,29 @@ class Problem:
         """C."""
         return int(self.labels.shape[1])
 
-    @property
-    def weighted(self) -> bool:
-        """Whether edges have weights."""
-        return bool((self.structure.weights != 1).any())
-
     def with_known_labels(self, distribution: Tensor) -> Tensor:
         """The distribution [N, C] with the rows of training nodes replaced by their labels."""
         known = distribution.clone()
         known[self.train] = self.labels[self.train]
         return known
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Labelled):
+    """What a fit sees.
+
+    Attributes:
+        structure: A + I.
+        x: the features.
+    """
+
+    structure: Structure
+    x: Block
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return bool((self.structure.weights != 1).any())
 
     def arrays(self) -> list[NDArray[Any]]:
         """All that decides a fit, with the settings."""

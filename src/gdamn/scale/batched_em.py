@@ -18,15 +18,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import checkpoint
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, scales
 from ..checkpoint import Checkpoint, Part, part_of
 from ..checkpoint_file import Tree
 from ..config import Settings
 from ..em import EM
 from ..errors import ConfigError
-from ..kernels import Key, sddmm, softmax_losses
+from ..kernels import Key, sddmm
 from ..label_network import LabelNetwork
-from ..objectives import e_step_target, m_step_target, pretrain_target, structure_prior
+from ..objectives import e_step_target, m_step_target, p_loss, pretrain_target, q_loss, structure_prior
 from ..problem import Problem
 from ..propagators.gcn import GCN
 from ..training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
@@ -94,9 +94,10 @@ class BatchedEM(EM):
     def gcn_on(self, view: View) -> Tensor:
         """D^{-1/2} (A + I) D^{-1/2} on a view, with the degrees of the whole graph."""
         structure = view.problem.structure
-        rows, columns = (total[view.nodes].clamp_min(1e-12).rsqrt() for total in self.large.degrees)
+        rows, columns = self.large.degrees
+        left, right = scales(rows[view.nodes], columns[view.nodes], "sym")
         weights = structure.tensor("weights", self.large.device)
-        return weights * sddmm(structure.pattern, rows[:, None], columns[:, None])
+        return weights * sddmm(structure.pattern, left[:, None], right[:, None])
 
     def loops_on(self, view: View) -> Tensor:
         """I on a view."""
@@ -113,12 +114,12 @@ class BatchedEM(EM):
             p.problem, known = view.problem, labels[view.nodes]
             logits = p.hard_logits(known)
             weights = p.sampled_weights(logits, p.soft_scores(), step.fold("structure"))
-            found = self.q_losses(p(known, weights, step)[view.own], target[view.nodes[view.own]], float(s.beta))
+            kl = None
             if logits is not None:
                 prior = structure_prior(view.problem.structure, known, s.prior_clamp)
-                found["kl"] = weighed_kl(logits, prior, view.counted) / max(count, 1)
-                found["loss"] = found["loss"] + s.kl_weight * found["kl"]
-            return found
+                kl = weighed_kl(logits, prior, view.counted) / max(count, 1)
+            own = p(known, weights, step)[view.own], target[view.nodes[view.own]]
+            return p_loss(*own, kl, float(s.beta), s.kl_weight, self.large.num_nodes)
 
         def after(epoch: int, values: Record, started: float) -> None:
             record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
@@ -127,13 +128,6 @@ class BatchedEM(EM):
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
         self.run_batches(groups, s.epochs, losses, after, key, part_of(p))
         p.problem = self.problem
-
-    def q_losses(self, logits: Tensor, target: Tensor, beta: float) -> dict[str, Tensor]:
-        """The own nodes' share of the likelihood and the entropy."""
-        likelihood, entropy = softmax_losses(logits, target)
-        entropy = entropy / self.large.num_nodes
-        loss = likelihood + beta * entropy if beta else likelihood
-        return {"loss": loss, "likelihood": likelihood, "entropy": entropy}
 
     def improve(self, labels: Tensor, iteration: int, key: Key) -> Tensor:
         """Lines 13 to 16: the posterior and the stable weights exactly, then q on views."""
@@ -153,7 +147,7 @@ class BatchedEM(EM):
         if self.p.hard is None and self.p.soft is None:
             return exact.gcn_weights(self.large), self.gcn_on
         log_total, rows, columns = attention.sums()
-        left, right = exact.scales(self.s.stable_norm, rows, columns)
+        left, right = scales(rows, columns, self.s.stable_norm)
 
         def on_view(view: View) -> Tensor:
             structure, nodes = view.problem.structure, view.nodes
@@ -194,7 +188,7 @@ class BatchedEM(EM):
         def losses(view: View, step: Key) -> dict[str, Tensor]:
             adjacency = Adjacency(view.problem.structure, on_view(view), rate)
             seen = q(adjacency, [view.problem.x], step)
-            return self.q_losses(seen[view.own], target[view.nodes[view.own]], beta)
+            return q_loss(seen[view.own], target[view.nodes[view.own]], beta, large.num_nodes)
 
         def state() -> dict[str, Any]:
             return {**(found or {}), "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..adjacency import scales
 from ..config import Settings
-from ..kernels import Key, binary_concrete, edge_softmax, matmul, unit_rows
+from ..kernels import Key, binary_concrete, edge_softmax, matmul
 from ..label_network import LabelNetwork
 from ..propagators.gcn import GCN
 from .large import Features, LargeProblem
@@ -28,8 +29,8 @@ Weigh = Callable[[RowBlock], Tensor]
 
 def gcn_weights(problem: LargeProblem) -> Weigh:
     """D^{-1/2} (A + I) D^{-1/2}."""
-    rows, columns = (total.clamp_min(1e-12).rsqrt() for total in problem.degrees)
-    return lambda block: block.scaled(block.weights, rows, columns)
+    left, right = scales(*problem.degrees, "sym")
+    return lambda block: block.scaled(block.weights, left, right)
 
 
 def loop_weights(block: RowBlock) -> Tensor:
@@ -77,11 +78,11 @@ class Attention:
     def __init__(self, p: LabelNetwork, problem: LargeProblem, s: Settings, labels: Tensor) -> None:
         self.p, self.problem, self.s, self.labels = p, problem, s, labels
         if p.hard is not None:
-            self.turned = matmul(labels, (p.hard.Q + p.hard.Q.T) / 2 if p.hard.symmetric else p.hard.Q)
+            self.turned = p.hard.turned(labels)
         if p.soft is not None:
             self.unit = torch.empty(problem.num_nodes, s.projection, device=problem.device)
             for run, x in problem.x.blocks():
-                self.unit[run] = unit_rows(x.linear(p.soft.W_proj, None), p.soft.s)
+                self.unit[run] = p.soft.units(x)
 
     def scores(self, block: RowBlock) -> Tensor:
         """δ on the block's entries; 0 without soft attention."""
@@ -148,7 +149,7 @@ class Attention:
         """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
         graph, n = self.problem.graph, self.problem.num_nodes
         _, rows, columns = self.sums()
-        left, right = scales(self.s.stable_norm, rows, columns)
+        left, right = scales(rows, columns, self.s.stable_norm)
         names = ("hard", "soft", "stable", "used")
         found: dict[str, NDArray[Any]] = {f"edge.{name}": np.empty(len(graph.indices), np.float32) for name in names}
         found |= {f"loop.{name}": np.empty(n, np.float32) for name in names}
@@ -161,9 +162,3 @@ class Attention:
                 found[f"loop.{name}"][block.rows] = value.cpu().numpy()[~edges]
         found["edge.index"] = np.stack([graph.indices, graph.rows])
         return found
-
-
-def scales(norm: str, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    """[N] factors of rows and columns that normalise a matrix with these sums (adjacency.normalized)."""
-    rows, columns, ones = rows.clamp_min(1e-12), columns.clamp_min(1e-12), torch.ones_like(rows)
-    return {"none": (ones, ones), "row": (1 / rows, ones), "sym": (rows.rsqrt(), columns.rsqrt())}[norm]

@@ -21,13 +21,12 @@ from torch.nn import functional as F
 
 from .. import checkpoint
 from ..adjacency import normalized
-from ..attention import HardAttention
 from ..config import Settings
 from ..em import EM
 from ..errors import ConfigError
 from ..graph import Graph
 from ..inputs import feature_block
-from ..kernels import Key, Pattern, matmul, sddmm, unit_rows
+from ..kernels import Key, Pattern, sddmm
 from ..kernels.fused import Inputs, SampledAttention, draw
 from ..label_network import LabelNetwork
 from ..problem import Problem, check_learnable, known_labels
@@ -123,10 +122,9 @@ class FusedLabelNetwork(LabelNetwork):
 
     def ends(self, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Ŷ Q [N, C] and h / |h| [N, m]: what a hard logit and a soft score are products of."""
-        assert isinstance(self.hard, HardAttention)
+        assert self.hard is not None
         assert self.soft is not None
-        metric = (self.hard.Q + self.hard.Q.T) / 2 if self.hard.symmetric else self.hard.Q
-        return matmul(labels, metric), unit_rows(self.problem.x.linear(self.soft.W_proj, None), self.soft.s)
+        return self.hard.turned(labels), self.soft.units(self.problem.x)
 
     def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
         """Weights of a draw and the KL to the prior."""

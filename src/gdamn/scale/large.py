@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..graph import Graph
 from ..inputs import Block, feature_block
-from ..problem import check_learnable, known_labels
+from ..problem import Labelled, check_learnable, known_labels
 from .rows import RowBlock, row_block
 
 ENTRIES = 1 << 22
@@ -102,32 +102,11 @@ def make_features(raw: Any, how: str, rate: float, device: torch.device) -> Feat
 
 
 @dataclass(frozen=True, eq=False)
-class LargeProblem:
-    """The same as :class:`gdamn.problem.Problem`, with the edges left in the graph.
-
-    Attributes:
-        labels: [N, C] one-hot on training nodes, 0 elsewhere.
-    """
+class LargeProblem(Labelled):
+    """The same as :class:`gdamn.problem.Problem`, with the edges left in the graph."""
 
     graph: Graph
     x: Features
-    labels: Tensor
-    train: Tensor
-    rest: Tensor
-    val: Tensor
-    val_labels: Tensor
-    train_labels: Tensor
-    device: torch.device
-
-    @property
-    def num_nodes(self) -> int:
-        """N."""
-        return len(self.labels)
-
-    @property
-    def num_classes(self) -> int:
-        """C."""
-        return int(self.labels.shape[1])
 
     @property
     def num_edges(self) -> int:
@@ -138,12 +117,6 @@ class LargeProblem:
     def weighted(self) -> bool:
         """Whether edges have weights."""
         return self.graph.weights is not None
-
-    def with_known_labels(self, distribution: Tensor) -> Tensor:
-        """The distribution [N, C] with the rows of training nodes replaced by their labels."""
-        known = distribution.clone()
-        known[self.train] = self.labels[self.train]
-        return known
 
     def blocks(self) -> Iterator[RowBlock]:
         """The rows of A + I, a run of them at a time, with all their columns."""

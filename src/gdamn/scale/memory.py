@@ -10,6 +10,7 @@ import torch
 
 from ..config import Settings
 from ..graph import Graph
+from ..memory import system_bytes
 
 PER_ENTRY = {"full": 160, "fused": 40}
 """Bytes per entry of A + I: indices both ways, weights, pairs, and what the M-step holds with its gradients.
@@ -18,6 +19,9 @@ KEPT_PER_EDGE = 48
 """Bytes of the weights that a fitted model keeps, with what making them takes."""
 SHARE = 0.7
 """Of the memory that is free, a full batch may take this much."""
+
+UNTOLD = 8 << 30
+"""Bytes that are taken to be free where the system doesn't tell."""
 
 log = logging.getLogger("gdamn")
 
@@ -33,22 +37,13 @@ def needed_bytes(graph: Graph, s: Settings, mode: str) -> int:
 
 def free_bytes() -> int:
     """Memory that this process may still take: what the system has to give, or less where a limit is set."""
-    limits = [available()]
+    limits = [system_bytes().get("MemAvailable", UNTOLD)]
     for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             limits.append(int(Path(place).read_text(encoding="ascii")))
         except (OSError, ValueError):
             continue
     return min(limits)
-
-
-def available() -> int:
-    """What the system says is available; where it says nothing, 8 GB."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return 8 << 30
 
 
 def edges_fit(entries: int) -> bool:

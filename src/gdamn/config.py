@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -246,6 +247,12 @@ BEFORE: dict[str, Setting] = {
     "memory": 0.0,
 }
 """Settings that older results don't name, with the values that do what was done then."""
+
+
+def completed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an older result, with what they did not name then and the new ones do."""
+    return {**{key: value for key, value in BEFORE.items() if key in new}, **old}
+
 
 BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 """The values that beta='auto' tries: the paper's."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from ..config import BEFORE
+from ..config import completed
 from ..errors import ConfigError, OutputError
 from ..runs import versions
 from ..spec import RunSpec
@@ -87,7 +87,7 @@ def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
         if there.get(key) != here[key]:
             return f"{key} {there.get(key)!r} there, {here[key]!r} now"
     new = here["settings"]
-    old = {**{key: value for key, value in BEFORE.items() if key in new}, **there.get("settings", {})}
+    old = completed(there.get("settings", {}), new)
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
             return f"{key} is {old.get(key, 'not set')} there, {new.get(key, 'not set')} now"

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import io
 from ..compare.fits import FitStore, read_record
-from ..config import BEFORE
+from ..config import completed
 from ..errors import OutputError
 from ..runs import versions
 from ..spec import RunSpec
@@ -95,8 +95,8 @@ class UnitStore:
 
 def difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """The first thing in which two configurations differ; empty where they are the same."""
-    old, new = flat(there), flat(here)
-    old = {**{f"settings.{key}": value for key, value in BEFORE.items() if f"settings.{key}" in new}, **old}
+    settings = completed(there.get("settings") or {}, here.get("settings") or {})
+    old, new = flat({**there, "settings": settings}), flat(here)
     for key in sorted({*old, *new}):
         if key not in old or key not in new or old[key] != new[key]:
             return f"{key} is {old.get(key, 'not set')} there, {new.get(key, 'not set')} now"

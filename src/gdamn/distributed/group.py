@@ -35,6 +35,7 @@ class Group:
     sent: dict[str, int] = field(default_factory=dict)
     world: Any = None
     patience: timedelta | None = None
+    limit: timedelta | None = None
 
     @property
     def leads(self) -> bool:
@@ -64,14 +65,14 @@ class Group:
         with answering():
             if not self.leads:
                 self._count("gathers", mine.numel() * mine.element_size())
-                dist.send(mine, 0)
+                self._await(dist.isend(mine, 0))
                 return None
             whole = mine.new_empty((sum(sizes), *mine.shape[1:]))
             whole[: sizes[0]] = mine
             begin = sizes[0]
             for rank in range(1, self.size):
                 part = mine.new_empty((sizes[rank], *mine.shape[1:]))
-                dist.recv(part, rank)
+                self._await(dist.irecv(part, rank))
                 whole[begin : begin + sizes[rank]] = part
                 begin += sizes[rank]
         return whole
@@ -112,17 +113,27 @@ class Group:
     def set_patience(self, seconds: float) -> None:
         """Within fits a rank waits so long for another one; see :meth:`patiently` for elsewhere."""
         self.patience = timedelta(seconds=seconds)
-        _set_pg_timeout(self.patience, self.world)
+        self._wait_for(self.patience)
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
         """Within the block a rank waits a day: rank 0 may write a large run, or a host read its files slowly."""
         assert self.patience is not None
-        _set_pg_timeout(timedelta(days=1), self.world)
+        self._wait_for(timedelta(days=1))
         try:
             yield
         finally:
-            _set_pg_timeout(self.patience, self.world)
+            self._wait_for(self.patience)
+
+    def _wait_for(self, limit: timedelta) -> None:
+        """From now on every word of another rank is waited for so long."""
+        self.limit = limit
+        _set_pg_timeout(limit, self.world)
+
+    def _await(self, work: dist.Work | None) -> None:
+        """Wait for a message between two ranks: unlike collectives they keep the timeout of the beginning."""
+        assert work is not None
+        work.wait() if self.limit is None else work.wait(self.limit)
 
     def _count(self, what: str, amount: int) -> None:
         self.sent[what] = self.sent.get(what, 0) + amount

@@ -9,6 +9,7 @@ import pytest
 
 from gdamn.data import DATASETS, load
 from gdamn.errors import ConfigError, DataError
+from gdamn.graph import Graph
 
 BUNDLED = {"digits": (200, 300, 1297), "wine": (30, 30, 118), "cancer": (20, 40, 509), "karate": (4, 8, 22)}
 FILES = {
@@ -48,6 +49,16 @@ def test_bundled(name):
     assert (graph.indices == other.indices).all()
     assert (graph.val_mask != other.val_mask).any()
     assert (load(name, seed=1).val_mask == other.val_mask).all()
+
+
+def test_karate_is_that_of_pytorch_geometric():
+    from torch_geometric.datasets import KarateClub
+
+    theirs, ours = Graph.from_pyg(KarateClub()[0]), load("karate")
+    assert (theirs.to_scipy() != ours.to_scipy()).nnz == 0
+    assert (theirs.features != ours.features).nnz == 0
+    assert (theirs.labels == ours.labels).all()
+    assert (theirs.train_mask == ours.train_mask).all()
 
 
 def test_karate_keeps_its_training_nodes():

@@ -11,7 +11,7 @@ import pytest
 
 from gdamn import cli
 from gdamn.compare import engine
-from gdamn.errors import ConfigError
+from gdamn.errors import ConfigError, NothingFinishedError
 from gdamn.experiments import table_report, tables
 from gdamn.experiments.paper import printed, table
 from gdamn.experiments.tables import assemble, make_plan, make_specs, reproduce
@@ -104,6 +104,20 @@ def test_another_graph_is_never_mixed_with_the_paper_s(tmp_path: Path) -> None:
     assert rows[0]["paper_test"] == ""
     assert float(rows[0]["test"]) == done["rows"][0]["cells"]["karate"]["test"][0]
     assert (tmp_path / "karate" / "compare.json").exists()
+
+
+def test_what_is_finished_is_shown_and_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"epochs": 2}
+    reproduce(make_plan(table("table2"), ["karate"], ["mlp", "lpa"], seeds=1), tmp_path, settings=few)
+    reproduce(make_plan(table("table2"), ["karate"], ["lpa"], seeds=3), tmp_path, settings=few)
+    monkeypatch.setattr(engine, "fit_one", lambda *args: pytest.fail("a fit was run"))
+    plan = make_plan(table("table2"), ["karate", "wine"], ["mlp", "lpa", "gcn"], seeds=5)
+    done = reproduce(plan, tmp_path, settings=few, finished=True)
+    cells = {row["method"]: row["cells"] for row in done["rows"]}
+    assert {name: cells[name]["karate"].get("seeds") for name in cells} == {"mlp": 1, "lpa": 3, "gcn": None}
+    assert cells["mlp"]["wine"] == {"empty": "not run yet"}
+    with pytest.raises(NothingFinishedError, match="leave --finished out"):
+        reproduce(plan, tmp_path, settings={"epochs": 3}, finished=True)
 
 
 def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,9 @@ def reproduce(
     coauthor_seeds: Annotated[
         int | None, typer.Option(help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds.")
     ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
+    ] = False,
     jobs: Jobs = 1,
     threads: Threads = None,
     settings: Changes = None,
@@ -84,6 +87,7 @@ def reproduce(
         threads=threads,
         data_root=data_root,
         force=force,
+        finished=finished,
     )
     if target.strip().lower() == targets.ALL:
         reproduce_all(asked, out or OUT)

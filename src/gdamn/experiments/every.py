@@ -35,6 +35,7 @@ class Asked:
     threads: int | None = None
     data_root: Path | None = None
     force: bool = False
+    finished: bool = False
 
     @property
     def running(self) -> dict[str, Any]:
@@ -44,9 +45,9 @@ class Asked:
 
 def ask_for(target: Target, asked: Asked) -> Ask:
     """What is asked of an experiment; options that only tables have are refused."""
-    if tuple(asked.methods) != ("paper",) or asked.coauthor_seeds is not None:
+    if tuple(asked.methods) != ("paper",) or asked.coauthor_seeds is not None or asked.finished:
         raise ConfigError(
-            f"--methods and --coauthor-seeds are options of table2 and table3; {target.name} has neither."
+            f"--methods, --coauthor-seeds and --finished are options of table2 and table3; {target.name} has none."
         )
     return experiment.make_ask(target, asked.datasets, asked.seeds, asked.settings)
 
@@ -73,6 +74,7 @@ def run_table(
         out,
         settings=asked.settings,
         **asked.running,
+        finished=asked.finished,
         watch=watch,
     )
 

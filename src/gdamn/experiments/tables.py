@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import io, runs
 from ..compare import engine, report
+from ..compare.fits import FitStore
 from ..errors import ConfigError, NothingFinishedError
 from ..spec import RunSpec
 from .paper import PaperTable, Row
@@ -92,14 +93,22 @@ def reproduce(
     data_root: Path | None = None,
     settings: Mapping[str, Any] | None = None,
     force: bool = False,
+    finished: bool = False,
     watch: Callable[[], engine.Watch] | None = None,
 ) -> dict[str, Any]:
-    """Compare the rows on each data set in a folder of its own, and write the table after each of them."""
+    """Compare the rows on each data set in a folder of its own, and write the table after each of them.
+
+    With ``finished`` nothing is run: the table has the seeds that are finished, cell by cell.
+    """
     from .table_report import write_all
 
     runs.check_writable(out)
     specs = {dataset: make_specs(plan, dataset, settings or {}) for dataset in plan.datasets}
-    if len(plan.datasets) > 1:
+    if finished:
+        specs = {dataset: finished_of(asked, out / dataset) for dataset, asked in specs.items()}
+        if not any(specs.values()):
+            raise NothingFinishedError(f"No fit of these in '{out}' is finished; leave --finished out to run them.")
+    elif len(plan.datasets) > 1:
         check_data(plan.datasets, data_root)
     found: dict[str, dict[str, Any]] = {}
     table: dict[str, Any] = {}
@@ -135,6 +144,14 @@ def make_specs(plan: Plan, dataset: str, settings: Mapping[str, Any]) -> list[Ru
         return []
     specs = engine.make_specs(dataset, names, range(plan.seeds), settings=settings)
     return [replace(spec, seeds=tuple(plan.seeds_of(spec.method, dataset))) for spec in specs]
+
+
+def finished_of(specs: Sequence[RunSpec], folder: Path) -> list[RunSpec]:
+    """The runs that have finished seeds, with these; fits of other settings don't count."""
+    specs = [spec.resolved() for spec in specs]
+    records = engine.find_finished(FitStore(folder), specs, force=True)
+    seeds = [tuple(seed for seed in spec.seeds if (spec.method, seed) in records) for spec in specs]
+    return [replace(spec, seeds=kept) for spec, kept in zip(specs, seeds, strict=True) if kept]
 
 
 def check_data(datasets: Sequence[str], data_root: Path | None) -> None:
@@ -187,7 +204,7 @@ def cell(plan: Plan, row: Row, dataset: str, compared: Mapping[str, Any] | None)
     result = next((r for r in compared["results"] if r["method"] == row.method), None)
     if result is None or result["test_accuracy"]["mean"] is None:
         why = next((f["reason"] for f in compared["failed"] if f["method"] == row.method), compared.get("reason"))
-        return {**content, "empty": why or "the data set has no test nodes"}
+        return {**content, "empty": why or ("the data set has no test nodes" if result else "not run yet")}
     content["test"], content["val"] = (
         [round(100 * a["mean"], 3), round(100 * a["std"], 3)] if a["mean"] is not None else []
         for a in (result["test_accuracy"], result["val_accuracy"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ MAY_IMPORT = {
 NEVER = {"eval", "exec", "compile", "__import__", "system", "popen", "execv", "execve", "spawnl", "unsafe_load"}
 
 
+@cache
 def modules() -> list[tuple[str, ast.Module]]:
     return [
         (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))

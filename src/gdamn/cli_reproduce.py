@@ -138,9 +138,15 @@ def show(content: Mapping[str, Any], folder: Path) -> None:
     if content["kind"] == "table":
         from .experiments import table_report
 
-        names = tuple(content["rows"][0]["cells"])
-        rows = [(row["name"], *(table_report.short_text(c) for c in row["cells"].values())) for row in content["rows"]]
+        names = tuple(name.replace("-", "-\n", 1) for name in content["rows"][0]["cells"])
+        brief = display.width() < 30 + 14 * len(names)
+        rows = [
+            (row["name"], *(table_report.short_text(cell, brief) for cell in row["cells"].values()))
+            for row in content["rows"]
+        ]
         display.show_rows(table_report.title(content), ("method", *names), rows, right=names, wrap=False)
+        if any("difference" in cell for row in content["rows"] for cell in row["cells"].values()):
+            display.note("▲ and ▼: more than one point above or below the paper's number.")
         files = ("html", "md", "csv", "json")
         name = content["table"]
     else:

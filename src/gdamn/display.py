@@ -151,6 +151,11 @@ def noise_line(noise: Mapping[str, float]) -> str:
     )
 
 
+def width() -> int:
+    """Characters in a line of the terminal."""
+    return console().width
+
+
 def show_rows(
     title: str,
     columns: Sequence[str],

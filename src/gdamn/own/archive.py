@@ -6,7 +6,6 @@ Nothing pickled is ever opened, and no array is unpacked before its header says 
 from __future__ import annotations
 
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..data.npz import ATTRIBUTES, Arrays, csr, npy_header
+from ..data.npz import ATTRIBUTES, DAMAGED, Arrays, csr, npy_header
 from ..errors import DataError, in_short
 from . import limits
 from .parts import Parts, plain_ids
@@ -81,7 +80,7 @@ def _read(path: Path) -> Arrays:
                     raise DataError(f"The array '{name}' of '{path}' is cut off: its shape {shape} needs {size} bytes.")
                 with packed.open(member) as stream:
                     arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError) as cause:
+    except DAMAGED as cause:
         raise DataError(f"'{path}' is not an npz archive, or it is damaged: {in_short(cause)}.") from None
     return arrays
 

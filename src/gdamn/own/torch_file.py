@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.npz import DAMAGED
 from ..errors import DataError, in_short
 from . import limits
 from .archive import SETS, check_features, ids_of, labels_of, masks_of
@@ -76,7 +77,7 @@ def _look(path: Path) -> None:
                 if member.file_size > MOST_PICKLE:
                     raise DataError(f"'{path}' has {member.file_size:,} bytes beside its tensors, which is too much.")
                 _scan(packed.read(member), path, whole=True)
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as cause:
+    except DAMAGED as cause:
         raise DataError(f"'{path}' is not a file of torch.save, or it is damaged: {in_short(cause)}.") from None
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from gdamn.after.calibration import Calibration, expected_calibration_error
 from gdamn.cli import app
 from gdamn.errors import ConfigError, DataError
 from gdamn.graph import Graph
-from gdamn.report import measures
+from gdamn.report import charts, measures
 from gdamn.report.explorer import SUSPICIOUS
 from gdamn.report.text import script_json, visible
 
@@ -261,3 +262,18 @@ def test_failed_page_does_not_lose_the_run(
     cli_report.report_of_training(run, None, quiet=False)
     assert "The run is whole, but its report.html could not be made: no ink" in capsys.readouterr().err
     assert (run / "summary.json").is_file()
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_names_of_the_phases_stand_apart(iterations: int) -> None:
+    """With ``start=auto`` there are three pre-trainings, and little room for their names."""
+    steps = [f"{step}-step {number}" for number in range(1, iterations + 1) for step in "ME"]
+    history = [{"phase": phase} for phase in (*charts.PRE_TRAININGS, *steps) for _ in range(200)]
+    with charts.chart(3.3) as (axes, _):
+        charts.draw_phases(axes, history)
+        axes.set_xlim(0, len(history))
+        axes.figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in axes.texts]
+        names = [text.get_text() for text in axes.texts]
+    assert names == ["graph", "sim.", "feat.", *(step.replace("-step ", "") for step in steps)]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

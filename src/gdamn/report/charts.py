@@ -5,7 +5,6 @@ All are about as wide as a phone, so that their text stays readable there; a wid
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -182,16 +181,21 @@ def set_log_scale(axes: Axes) -> None:
     axes.minorticks_off()
 
 
+PRE_TRAININGS = {"pre-train": "graph", "pre-train (similar)": "sim.", "pre-train (features)": "feat."}
+"""What the pre-trainings are called above their bands, unless the graph as it is was the only start."""
+
+
 def draw_phases(axes: Axes, history: Sequence[Mapping[str, Any]]) -> None:
     """A band behind every second phase, and the names above where there is room."""
+    on_graph_alone = {record.get("phase") for record in history} & PRE_TRAININGS.keys() == {"pre-train"}
+    names = {} if on_graph_alone else PRE_TRAININGS
     start = 0
     for number, (phase, records) in enumerate(groupby(history, key=lambda record: str(record.get("phase", "")))):
         length = len(list(records))
         if number % 2:
             axes.axvspan(start, start + length, color=INKS["band"], alpha=0.6, lw=0)
         if length > 0.06 * len(history) and phase:
-            inner = re.fullmatch(r"pre-train \((\w+)\)", phase)
-            text = visible(inner[1] if inner else phase, 12).replace("-step ", "")
+            text = visible(names.get(phase, phase), 12).replace("-step ", "")
             at = (start + length / 2, 1.02)
             axes.annotate(text, at, xycoords=("data", "axes fraction"), ha="center", fontsize=9.5, color=INKS["soft"])
         start += length

@@ -160,7 +160,8 @@ def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | 
     found = [Chart(title, svg, says) for svg, (title, says) in zip(made, titles, strict=True) if svg is not None]
     if not found:
         return None
-    return {"charts": found, "chosen": chosen(shown.best), "phases": phases}
+    starts = len({record.get("phase") for record in shown.history} & set(charts.PRE_TRAININGS))
+    return {"charts": found, "chosen": chosen(shown.best), "phases": phases, "starts": starts}
 
 
 def chosen(best: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ from gdamn.baselines.lpa import LPAClassifier
 from gdamn.baselines.sgc import SGC
 from gdamn.config import Settings
 from gdamn.inputs import feature_block, label_block
-from gdamn.inputs import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
+from gdamn.normalisation import normalized as normalized_features
 from gdamn.propagators import (
     APPNP,
     DAGNN,
@@ -178,13 +178,13 @@ def test_normalisation_of_features(sparse, how):
     found = normalized_features(given, how)
     found = found.toarray() if sparse else found
     assert found.dtype == np.float32
-    if how in ("auto", "row"):
+    if how == "row" or (how == "auto" and sparse):
         total = x.sum(1, keepdims=True)
         wanted = x / np.where(total > 0, total, 1)
     elif how == "binary":
         count = (x != 0).sum(1, keepdims=True)
         wanted = (x != 0) / np.where(count > 0, count, 1)
-    elif how == "standard":
+    elif how in ("auto", "standard"):
         spread = x.std(0)
         wanted = (x if sparse else x - x.mean(0)) / np.where(spread > 0, spread, 1)
     else:
@@ -193,9 +193,37 @@ def test_normalisation_of_features(sparse, how):
     np.testing.assert_array_equal(given.toarray() if sparse else given, x)  # the input stays as it was
 
 
-def test_auto_leaves_features_with_negative_values_alone():
-    x = np.array([[1.0, -1.0], [2.0, 2.0]], np.float32)
-    assert normalized_features(x, "auto") is x
+WORDS = np.eye(8, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "how"),
+    [
+        (3 * WORDS, "row"),  # counts, mostly 0
+        ((np.arange(40).reshape(8, 5) % 3 > 0).astype(np.float32), "row"),  # 0 and 1, mostly 1
+        (sp.csr_array(np.arange(40, dtype=np.float32).reshape(8, 5)), "row"),
+        (sp.csr_array(-3 * WORDS), "none"),
+        (-3 * WORDS, "none"),
+        (np.arange(40, dtype=np.float32).reshape(8, 5), "standard"),
+        (np.arange(-20, 20, dtype=np.float32).reshape(8, 5), "none"),  # embeddings, or standardised by somebody
+        (np.arange(-200, 200, 10, dtype=np.float32).reshape(8, 5), "standard"),
+        (np.zeros((8, 0), np.float32), "none"),
+        (np.zeros((0, 5), np.float32), "none"),
+    ],
+)
+def test_auto_standardises_measurements_and_divides_counts_by_their_sum(x, how):
+    found, wanted = normalized_features(x, "auto"), normalized_features(x, how)
+    assert type(found) is type(wanted)
+    assert (found != wanted).sum() == 0
+
+
+def test_columns_far_from_0_are_standardised_too():
+    """Times in seconds: their squares' difference has no digit left in single precision."""
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.normal(size=50_000), 1.6e9 + 1e6 * rng.normal(size=50_000), np.full(50_000, 7e8)], 1)
+    found = normalized_features(x.astype(np.float32), "standard")
+    np.testing.assert_allclose(found.mean(0), 0, atol=1e-3)
+    np.testing.assert_allclose(found.std(0), [1, 1, 0], atol=1e-3)
 
 
 @pytest.mark.parametrize(

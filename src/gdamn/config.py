@@ -113,7 +113,8 @@ class Settings(BaseSettings):
     normalize: str = setting(
         "auto",
         "Features: each row divided by its sum (row), the same of what isn't 0 (binary), columns standardised "
-        "(standard), as they are (none); auto: row where none is negative, else none.",
+        "(standard), as they are (none); auto: standard where they are dense measurements as they were taken, "
+        "else row where none is negative, else none.",
         ("auto", "row", "binary", "standard", "none"),
     )
 

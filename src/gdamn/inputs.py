@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .kernels import Key, Pattern, dropout, gram, matmul, sparse_linear
+from .normalisation import normalized
 
 CHUNK = 1 << 16
 """Edges whose features are compared at a time where those are sparse."""
@@ -78,39 +79,3 @@ def feature_block(
 def label_block(labels: Tensor, rate: float) -> Block:
     """A label distribution [N, C] as an input."""
     return Block(labels.shape[1], rate, dense=labels)
-
-
-def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
-    """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
-
-    Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread and keeps the zeros.
-    What is learned from all nodes (what auto means, means and spreads) comes from ``reference``: the features of the
-    fit, where others are to be read as it read its own.
-    """
-    reference = features if reference is None else reference
-    if how == "binary":
-        present = features != 0
-        return normalized(present.astype(np.float32), "row")
-    sparse = sp.issparse(features)
-    if how == "auto":
-        values = reference.data if sp.issparse(reference) else reference
-        how = "row" if features.shape[1] and (values.size == 0 or values.min() >= 0) else "none"
-    if how == "none" or features.shape[1] == 0:
-        return features
-    if how == "row":
-        total = np.asarray(features.sum(axis=1), dtype=np.float32).reshape(-1)
-        scale = 1 / np.where(np.abs(total) > 0, total, 1)
-        if not sparse:
-            return features * scale[:, None].astype(np.float32)
-        scaled = features.copy()
-        scaled.data = features.data * np.repeat(scale, np.diff(features.indptr)).astype(np.float32)
-        return scaled
-    mean = np.asarray(reference.mean(axis=0)).reshape(-1)
-    square = np.asarray((reference * reference).mean(axis=0)).reshape(-1)
-    spread = np.sqrt(np.maximum(square - mean**2, 0))
-    spread = np.where(spread > 1e-12, spread, 1).astype(np.float32)
-    if not sparse:
-        return ((features - mean) / spread).astype(np.float32)
-    scaled = features.copy()
-    scaled.data = features.data / spread[features.indices]
-    return scaled

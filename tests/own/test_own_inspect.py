@@ -80,7 +80,7 @@ def good(**changes: Any) -> dict[str, Any]:
         "labels": {"known": 50, "rate": 0.5, "classes": {"a": 25, "b": 25}, "balance": 1.0},
         "splits": {"train": 30, "val": 20, "test": 0},
         "between_classes": {"known_edges": 100, "share": 0.02, "low": 0.0},
-        "features": {"number": 5, "constant": 0, "empty_rows": 0, "largest": 3.0, "row_like": False},
+        "features": {"number": 5, "constant": 0, "empty_rows": 0, "largest": 3.0, "normalize": "none"},
     }
     for key, value in changes.items():
         made[key] = {**made[key], **value} if isinstance(value, dict) else value

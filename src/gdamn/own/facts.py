@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graph import Graph
+from ..normalisation import automatic
 
 Z = 1.96
 """A 95 % interval."""
@@ -135,7 +136,14 @@ def _feature_facts(graph: Graph) -> dict[str, Any]:
     x: Any = graph.features
     rows, columns = x.shape
     if columns == 0:
-        return {"number": 0, "non_zero_share": None, "constant": 0, "empty_rows": 0, "largest": None, "row_like": False}
+        return {
+            "number": 0,
+            "non_zero_share": None,
+            "constant": 0,
+            "empty_rows": 0,
+            "largest": None,
+            "normalize": "none",
+        }
     if graph.is_sparse:
         csc = x.tocsc()
         low, high = (np.asarray(part.todense()).reshape(-1) for part in (csc.min(axis=0), csc.max(axis=0)))
@@ -149,7 +157,7 @@ def _feature_facts(graph: Graph) -> dict[str, Any]:
         "constant": int((low == high).sum()),
         "empty_rows": int((filled == 0).sum()),
         "largest": float(np.abs(values).max(initial=0)),
-        "row_like": bool(values.size == 0 or values.min() >= 0),
+        "normalize": automatic([x]),
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..normalisation import LARGE
+
 FEW = 5
 """Labelled nodes of a class, below which it is hardly learned."""
 
@@ -73,5 +75,5 @@ def _features(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"{features['constant']:,} of {features['number']:,} features are the same for all nodes; leave them out."
     if features["empty_rows"]:
         yield f"{features['empty_rows']:,} nodes have only zeros as features; only their edges tell what they are."
-    if features["largest"] is not None and features["largest"] > 100 and not features["row_like"]:
+    if features["largest"] is not None and features["largest"] > LARGE and features["normalize"] == "none":
         yield f"Features go up to {features['largest']:.4g} as they stand; standardise them (--set normalize=standard)."

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..graph import Graph
 from ..inputs import Block, feature_block
+from ..normalisation import automatic
 from ..problem import Labelled, check_learnable, known_labels
 from .rows import RowBlock, row_block
 
@@ -85,9 +86,7 @@ def make_features(raw: Any, how: str, rate: float, device: torch.device) -> Feat
     """Look at all features once, where the normalisation needs that."""
     n = raw.shape[0]
     if how == "auto":
-        parts = (raw[run] for run in runs(n, ROWS))
-        least = min((float((p.data if sp.issparse(p) else p).min(initial=0)) for p in parts), default=0.0)
-        how = "row" if raw.shape[1] and least >= 0 else "none"
+        how = automatic(raw[run] for run in runs(n, ROWS))
     if how != "standard":
         return Features(raw, how, rate, device)
     total, square = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])

@@ -1,0 +1,85 @@
+"""Features on a scale that networks learn well from: rows by their sum, columns standardised, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+MEASURED = 0.25
+"""Share of a dense matrix that isn't 0 from which ``normalize=auto`` takes it for measurements."""
+
+LARGE = 100.0
+"""Size of a value that no standardised feature has."""
+
+
+def automatic(parts: Iterable[Any]) -> str:
+    """What ``normalize=auto`` means for features, given in runs of rows: how :func:`normalized` shall treat them.
+
+    Measurements have scales of their own, so their columns are standardised: a dense matrix more than a quarter of
+    which isn't 0, with other values than 0 and 1. Where it has negative values and none is large, somebody has
+    standardised it or learned it already, and it stays as it is, as does a sparse matrix with negative values. Words
+    and other counts are divided by their rows' sums.
+    """
+    least, most, filled, size, marks = 0.0, 0.0, 0, 0, True
+    for part in parts:
+        values = part.data if sp.issparse(part) else part
+        least, most = min(least, float(values.min(initial=0))), max(most, float(values.max(initial=0)))
+        if not sp.issparse(part):
+            filled, size = filled + int(np.count_nonzero(part)), size + part.size
+            marks = marks and bool(((part == 0) | (part == 1)).all())
+    if filled > MEASURED * size and not marks and (least >= 0 or max(most, -least) > LARGE):
+        return "standard"
+    return "row" if least >= 0 else "none"
+
+
+def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
+    """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
+
+    Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread and keeps the zeros.
+    What is learned from all nodes (what auto means, means and spreads) comes from ``reference``: the features of the
+    fit, where others are to be read as it read its own.
+    """
+    reference = features if reference is None else reference
+    if how == "binary":
+        present = features != 0
+        return normalized(present.astype(np.float32), "row")
+    sparse = sp.issparse(features)
+    if how == "auto":
+        how = automatic([reference])
+    if how == "none" or features.shape[1] == 0:
+        return features
+    if how == "row":
+        total = np.asarray(features.sum(axis=1), dtype=np.float32).reshape(-1)
+        scale = 1 / np.where(np.abs(total) > 0, total, 1)
+        if not sparse:
+            return features * scale[:, None].astype(np.float32)
+        scaled = features.copy()
+        scaled.data = features.data * np.repeat(scale, np.diff(features.indptr)).astype(np.float32)
+        return scaled
+    mean, spread = columns(reference)
+    if not sparse:
+        return ((features - mean) / spread).astype(np.float32)
+    scaled = features.copy()
+    scaled.data = features.data / spread[features.indices]
+    return scaled
+
+
+def columns(features: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and standard deviation of each column, the latter 1 where a column is constant.
+
+    Where the spread is small beside the mean (years, times), their squares' difference has no digits left in single
+    precision, and those columns are measured again in double.
+    """
+    mean = np.asarray(features.mean(axis=0)).reshape(-1)
+    square = np.asarray((features * features).mean(axis=0)).reshape(-1)
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    far = np.flatnonzero(spread < 0.01 * np.abs(mean))
+    if len(far) and not sp.issparse(features):
+        mean[far] = features[:, far].mean(axis=0, dtype=np.float64)
+        spread[far] = features[:, far].std(axis=0, dtype=np.float64)
+        spread[far[spread[far] < 1e-6 * np.abs(mean[far])]] = 0
+    return mean, np.where(spread > 1e-12, spread, 1).astype(np.float32)

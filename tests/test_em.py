@@ -386,7 +386,7 @@ def test_similar_start_is_a_fit_on_the_graph_weighed_by_cosines(graph, sparse):
     length = np.maximum(np.linalg.norm(features, axis=1), 1e-12)
     cosines = (features[given.rows] * features[given.indices]).sum(1) / length[given.rows] / length[given.indices]
     by_hand = dataclasses.replace(given, weights=(cosines / cosines.mean()).astype(np.float32))
-    no_noise = {f"dropout_{what}": 0.0 for what in ("input", "hidden", "labels", "attention")}
+    no_noise = {f"dropout_{what}": 0.0 for what in ("input", "hidden", "labels", "attention")} | {"normalize": "row"}
     ours, theirs = fit(given, start="similar", **no_noise), fit(by_hand, **no_noise)
     assert [r["loss"] for r in ours.history_] == pytest.approx([r["loss"] for r in theirs.history_], rel=1e-3)
     for name in ("probabilities", "edge.hard", "edge.soft", "edge.used"):

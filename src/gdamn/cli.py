@@ -6,11 +6,9 @@ package raises on purpose becomes one line on stderr and exit code 2; Ctrl-C bec
 
 from __future__ import annotations
 
-import os
-import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -305,14 +303,10 @@ def main() -> None:
     try:
         app(prog_name="gdamn")
     except SystemExit as ended:
-        if ended.code == 130:
-            end_at_once()
+        from .distributed import launch
+
+        if ended.code == 130 or launch.is_rank():
+            # All that was open is put away. After Ctrl-C the libraries' own farewell would take seconds, and where
+            # ranks are connected torch's threads may still run, which would end a good run with SIGABRT.
+            launch.end_at_once(ended.code if isinstance(ended.code, int) else bool(ended.code))
         raise
-
-
-def end_at_once() -> None:
-    """End after Ctrl-C: all that was open is put away, and the libraries' own farewell would take seconds."""
-    with suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(130)

@@ -152,3 +152,19 @@ def test_a_silent_rank_is_not_waited_for_longer_than_asked(tmp_path: Path) -> No
     finally:
         silent.kill()
         silent.communicate()
+
+
+@pytest.mark.parametrize(("command", "code"), [("methods", 0), ("data info nowhere", 2)])
+def test_a_rank_ends_without_the_farewell_of_torch_threads(command: str, code: int) -> None:
+    """Threads of a connection that is still open would end a good run with SIGABRT; so nothing waits at exit."""
+    program = "import atexit; atexit.register(print, 'farewell'); from gdamn import cli; cli.main()"
+    for variables, said in (({}, True), ({"RANK": "0", "WORLD_SIZE": "2"}, False)):
+        ran = subprocess.run(
+            [sys.executable, "-c", program, *command.split()],
+            env={**QUIET, **variables},
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == code
+        assert ("farewell" in ran.stdout) is said
+        assert ran.stdout.replace("farewell", "").strip() or ran.stderr.startswith("error: ")

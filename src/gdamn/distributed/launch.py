@@ -134,7 +134,7 @@ def end_with_starter() -> None:
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End without waiting for ranks that are gone, as the libraries would."""
+    """End without the libraries' farewell, which may wait for ranks that are gone."""
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -181,14 +181,18 @@ def set_log_scale(axes: Axes) -> None:
     axes.minorticks_off()
 
 
-PRE_TRAININGS = {"pre-train": "graph", "pre-train (similar)": "sim.", "pre-train (features)": "feat."}
-"""What the pre-trainings are called above their bands, unless the graph as it is was the only start."""
+PRE_TRAININGS = {
+    "pre-train": ("graph", "on the graph as it is"),
+    "pre-train (similar)": ("sim.", "on edges that weigh as the features of their ends agree"),
+    "pre-train (features)": ("feat.", "without edges"),
+}
+"""The pre-trainings: their names above the bands, unless the graph as it is was the only start, and what they are."""
 
 
 def draw_phases(axes: Axes, history: Sequence[Mapping[str, Any]]) -> None:
     """A band behind every second phase, and the names above where there is room."""
     on_graph_alone = {record.get("phase") for record in history} & PRE_TRAININGS.keys() == {"pre-train"}
-    names = {} if on_graph_alone else PRE_TRAININGS
+    names = {} if on_graph_alone else {phase: name for phase, (name, _) in PRE_TRAININGS.items()}
     start = 0
     for number, (phase, records) in enumerate(groupby(history, key=lambda record: str(record.get("phase", "")))):
         length = len(list(records))

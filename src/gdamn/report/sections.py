@@ -152,16 +152,17 @@ def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | 
         charts.learning_chart(shown.history, others, shown.best, ACCURACIES, "accuracy-curve", "accuracy"),
         charts.learning_chart(shown.history, others, shown.best, LOSSES, "loss-curve", "loss", log=True),
     )
-    phases = len({record.get("phase") for record in shown.history})
+    phases = {record.get("phase") for record in shown.history}
+    several = len(phases) > 1
     titles = (
-        ("Accuracy over epochs", "Measured in the phases that train the feature network." if phases > 1 else ""),
-        ("Loss over epochs", "Each phase has an objective of its own; compare within a phase." if phases > 1 else ""),
+        ("Accuracy over epochs", "Measured in the phases that train the feature network." if several else ""),
+        ("Loss over epochs", "Each phase has an objective of its own; compare within a phase." if several else ""),
     )
     found = [Chart(title, svg, says) for svg, (title, says) in zip(made, titles, strict=True) if svg is not None]
     if not found:
         return None
-    starts = len({record.get("phase") for record in shown.history} & set(charts.PRE_TRAININGS))
-    return {"charts": found, "chosen": chosen(shown.best), "phases": phases, "starts": starts}
+    starts = [f"{what} ({name})" for phase, (name, what) in charts.PRE_TRAININGS.items() if phase in phases]
+    return {"charts": found, "chosen": chosen(shown.best), "phases": len(phases), "starts": starts}
 
 
 def chosen(best: Mapping[str, Any]) -> str:

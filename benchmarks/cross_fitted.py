@@ -33,12 +33,13 @@ Rights = list[tuple[NDArray[np.bool_], NDArray[np.float32]]]
 def main() -> None:
     arguments = parse()
     kept: dict[str, Any] = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    name = arguments.dataset if arguments.method == "gdamn" else f"{arguments.dataset} {arguments.method}"
     base: dict[str, Any] = {}
     for change in [{}, *json.loads(arguments.changes)]:
-        done = kept.setdefault(arguments.dataset, {}).setdefault(json.dumps(change, sort_keys=True), {})
+        done = kept.setdefault(name, {}).setdefault(json.dumps(change, sort_keys=True), {})
         for number, seed in enumerate(map(str, range(arguments.first, arguments.first + arguments.seeds))):
             if seed not in done:
-                done[seed] = fit(arguments.dataset, change, int(seed))
+                done[seed] = fit(arguments.dataset, arguments.method, change, int(seed))
                 arguments.out.write_text(json.dumps(kept, indent=1) + "\n")
             if base and number == 1 and lead(done, base)[0] < -BEHIND:
                 break
@@ -49,6 +50,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
+    parser.add_argument("--method", default="gdamn", choices=("gdamn", "gdamn-plus"))
     parser.add_argument("--changes", default="[]", help="a JSON list of settings")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first", type=int, default=100)
@@ -56,7 +58,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def fit(dataset: str, change: dict[str, Any], seed: int) -> dict[str, float]:
+def fit(dataset: str, method: str, change: dict[str, Any], seed: int) -> dict[str, float]:
     """One fit: cross-fitted accuracy, accuracy of the best epoch on all validation nodes, mean over the epochs."""
     epochs: Rights = []
     plain = em.evaluate
@@ -69,7 +71,7 @@ def fit(dataset: str, change: dict[str, Any], seed: int) -> dict[str, float]:
 
     em.evaluate = evaluate  # the fit's own records have no values of single nodes
     try:
-        model = make("gdamn", dataset, seed=seed, overrides={**change, "threads": 1})
+        model = make(method, dataset, seed=seed, overrides={**change, "threads": 1})
         model.fit(load(dataset, seed=seed))
     finally:
         em.evaluate = plain

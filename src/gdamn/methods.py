@@ -49,6 +49,7 @@ _GMNN: dict[str, Setting] = {
     "hard": False,
     "soft": False,
     "p_input": "labels",
+    "dropout_labels": 0.5,  # all that p reads: a preset may drop more where p reads features, too
     "beta": 0.0,
     "beta_pretrain": 0.0,
     "lambda_": 1.0,

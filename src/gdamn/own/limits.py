@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import DataError
+from ..memory import limited_bytes
 
 MOST_BYTES = 8 << 30
 """No file may be larger, nor unpack to more than this (or half of the memory): a bomb must not fill the memory."""
@@ -61,12 +62,14 @@ def check_bytes(path: Path | str, what: str, size: int) -> None:
 
 
 def most_bytes() -> int:
-    """:data:`MOST_BYTES`, or half of the memory where that is less."""
+    """:data:`MOST_BYTES`, or half of the memory (or of the limit on it) where that is less."""
+    limits = [limit for limit, _ in limited_bytes()]
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not told on this system
-        return MOST_BYTES
-    return min(MOST_BYTES, memory // 2) if memory > 0 else MOST_BYTES
+        memory = 0
+    known = [each for each in (memory, *limits) if each > 0]
+    return min(MOST_BYTES, *(each // 2 for each in known)) if known else MOST_BYTES
 
 
 def sha256(path: Path) -> str:

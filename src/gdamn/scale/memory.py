@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+import sys
 
 import scipy.sparse as sp
 import torch
 
 from ..config import Settings
 from ..graph import Graph
-from ..memory import system_bytes
+from ..memory import limited_bytes, system_bytes
 
 PER_ENTRY = {"full": 160, "fused": 40}
 """Bytes per entry of A + I: indices both ways, weights, pairs, and what the M-step holds with its gradients.
@@ -36,14 +36,8 @@ def needed_bytes(graph: Graph, s: Settings, mode: str) -> int:
 
 
 def free_bytes() -> int:
-    """Memory that this process may still take: what the system has to give, or less where a limit is set."""
-    limits = [system_bytes().get("MemAvailable", UNTOLD)]
-    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limits.append(int(Path(place).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
+    """Memory that this process may still take: what the system has, or what the tightest limit on it leaves."""
+    return min(system_bytes().get("MemAvailable", UNTOLD), *(left for _, left in limited_bytes()), sys.maxsize)
 
 
 def edges_fit(entries: int) -> bool:

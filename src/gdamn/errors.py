@@ -24,6 +24,10 @@ class TrainingError(GdamnError):
     """A fit that can't start or can't go on: no labelled node, one class, a loss that isn't finite."""
 
 
+class ForkError(TrainingError):
+    """Work in a process that was forked after gdamn had started its threads, which don't survive that."""
+
+
 class LostRankError(TrainingError):
     """A process of a distributed run that ended or can't be reached, so that the others can't go on."""
 

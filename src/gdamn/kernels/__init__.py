@@ -21,7 +21,7 @@ _WHERE = {
     "norm_relu_dropout": ".functions",
     "relu_dropout": ".functions",
     "sddmm": ".functions",
-    "set_threads": ".paths",
+    "set_threads": ".threads",
     "softmax_losses": ".functions",
     "sparse_linear": ".functions",
     "spmm": ".functions",
@@ -71,8 +71,9 @@ if TYPE_CHECKING:
         unit_rows,
     )
     from .noise import Key
-    from .paths import set_threads, use_kernels
+    from .paths import use_kernels
     from .pattern import Pattern
+    from .threads import set_threads
 
 
 def __getattr__(name: str) -> Any:

@@ -10,12 +10,14 @@ from torch import Tensor
 from torch.autograd import Function
 
 from . import elementwise, fast, norm, plain
+from .checks import check_shape, check_types
 from .memory import empty
 from .noise import LANES, Key
-from .paths import array, dropout_arguments, is_fast, run_from, use_threads
+from .paths import array, dropout_arguments, is_fast, run_from
 from .pattern import Pattern
 from .place import here
 from .products import dropout as _dropout
+from .threads import use_threads
 
 
 class UnitRows(Function):
@@ -239,6 +241,9 @@ def adam_step(
     parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int
 ) -> None:
     """One step of Adam in place; ``mean`` and ``square`` are its moments, ``decay`` is L2 in the gradient."""
+    for name, tensor in (("grad", grad), ("mean", mean), ("square", square)):
+        check_shape("adam_step", name, tensor, *parameter.shape)
+    check_types("adam_step", parameter, grad, mean, square)
     if not is_fast(parameter, grad):
         plain.adam(parameter, grad, mean, square, rate, decay, steps)
         return

@@ -21,11 +21,12 @@ from torch.autograd import Function
 from .fast import _elementwise
 from .memory import empty
 from .noise import Key, uniform
-from .paths import array, use_threads
+from .paths import array
 from .pattern import Pattern
 from .products import add_reverse, spmm
 from .scalars import exp32, log32
 from .sparse import _AHEAD, _ask, _dot
+from .threads import use_threads
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 

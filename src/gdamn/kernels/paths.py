@@ -1,4 +1,4 @@
-"""Which body of an operation runs, and on how many threads.
+"""Which body of an operation runs.
 
 Each operation has two bodies with the same result: compiled loops for float32 on the CPU, and plain torch
 (:mod:`plain`) for every other device and type. :func:`use_kernels` forces one of them.
@@ -10,42 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import ConfigError
 from .noise import LANES, Key, threshold
 
 _forced: str | None = None
-_limit = 0
-_now = 0
-
-SMALL = 500_000
-"""Loops with fewer multiplications than this run on one thread: waking the others would cost more."""
-
-
-def set_threads(count: int) -> int:
-    """Let the compiled loops use ``count`` threads (0: all); returns the limit before."""
-    global _limit, _now
-    before, _limit, _now = _limit, count, 0
-    return before
-
-
-def use_threads(work: int) -> None:
-    """Threads for the next loop: one for a small loop, all that are allowed for a large one."""
-    global _now
-    most: int = numba.config.NUMBA_NUM_THREADS
-    count = 1 if work < SMALL else max(1, min(_limit or most, most))
-    if count != _now:
-        numba.set_num_threads(count)
-        _now = count
 
 
 @contextmanager
 def use_kernels(name: str | None) -> Iterator[None]:
     """Within the block use the kernels called ``fast`` or ``torch``; None chooses by device."""
     global _forced
+    if name not in (None, "fast", "torch"):
+        raise ConfigError(f"There are no kernels called {name!r}; choose 'fast', 'torch' or None.")
     before, _forced = _forced, name
     try:
         yield
@@ -55,9 +35,13 @@ def use_kernels(name: str | None) -> Iterator[None]:
 
 def is_fast(*tensors: Tensor) -> bool:
     """Whether the compiled loops can and shall work on these."""
-    if _forced is not None:
-        return _forced == "fast"
-    return all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
+    if _forced == "torch":
+        return False
+    can = all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)
+    if _forced == "fast" and not can:
+        kinds = ", ".join(f"{t.dtype} on {t.device}" for t in tensors)
+        raise ConfigError(f"The compiled kernels work on float32 tensors on the CPU; got {kinds}.")
+    return can
 
 
 def array(t: Tensor) -> Any:

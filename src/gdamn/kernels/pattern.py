@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .checks import check_csr, read_only
+
 if TYPE_CHECKING:
     import torch
 
@@ -42,21 +44,27 @@ class Pattern:
     first_entry: int = 0
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        """Hold views that can't be written through: the compiled loops trust these arrays.
+
+        All of them, always: the loops are compiled apart for arrays that can be written and for those that can't.
+        """
+        views: dict[int, NDArray[Any]] = {}
+        for name in ("indptr", "indices", "t_indptr", "t_indices", "t_perm"):
+            array = getattr(self, name)
+            view = views.setdefault(id(array), read_only(array))  # what is one array stays one
+            object.__setattr__(self, name, view)
+
     @classmethod
     def from_csr(cls, indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> Pattern:
-        """From CSR arrays with sorted rows."""
+        """From CSR arrays with sorted rows, which are checked; the pattern's own arrays are read-only."""
+        indptr, indices = np.asarray(indptr), np.asarray(indices)
+        check_csr(indptr, indices, shape)
         t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, shape)
         indptr, indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
         if shape[0] == shape[1] and np.array_equal(indptr, t_indptr) and np.array_equal(indices, t_indices):
             t_indptr, t_indices = indptr, indices  # an undirected graph is its own transpose: hold it once
-        return cls(
-            shape=(int(shape[0]), int(shape[1])),
-            indptr=indptr,
-            indices=indices,
-            t_indptr=t_indptr,
-            t_indices=t_indices,
-            t_perm=t_perm,
-        )
+        return cls((int(shape[0]), int(shape[1])), indptr, indices, t_indptr, t_indices, t_perm)
 
     @classmethod
     def from_sorted(cls, rows: NDArray[Any], cols: NDArray[Any], shape: tuple[int, int]) -> Pattern:
@@ -125,7 +133,7 @@ class Pattern:
 
         key = (name, str(device))
         if key not in self._tensors:
-            self._tensors[key] = torch.as_tensor(getattr(self, name), dtype=torch.int64).to(device)
+            self._tensors[key] = torch.from_numpy(np.array(getattr(self, name), np.int64)).to(device)
         found: torch.Tensor = self._tensors[key]
         return found
 

@@ -10,11 +10,13 @@ from torch.autograd import Function
 
 from . import dense as loops
 from . import plain, sparse
+from .checks import check_transpose
 from .elementwise import dropout as _dropout_loop
 from .memory import empty
 from .noise import Key
-from .paths import array, is_fast, run_from, use_threads
+from .paths import array, is_fast, run_from
 from .pattern import Pattern
+from .threads import use_threads
 
 
 def spmm(p: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -32,6 +34,7 @@ def spmm(p: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) 
 
 def spmm_t(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     """Aᵀ G: [K, H]; the matrix in its own order where the result is small, else its transpose."""
+    check_transpose(p)
     if not is_fast(values, dense):
         return plain.spmm_transposed(p, values, dense)
     width = dense.shape[1]

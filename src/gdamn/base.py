@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from .checkpoint import seconds_before
 from .config import BaseSettings
-from .errors import DataError, GdamnError, GraphError, NotFittedError
+from .errors import ConfigError, DataError, GdamnError, GraphError, NotFittedError
 from .graph import Graph
+from .kernels.threads import one_at_a_time
 from .model_file import FORMAT, read_model
 from .printable import safe
 
@@ -82,14 +83,22 @@ class NodeClassifier:
         self.settings = self.settings_class.make(**{**self.get_params(), **settings})
         return self
 
-    def fit(self, graph: Graph | Data, progress: Progress | None = None) -> Self:
+    def fit(self, graph: Graph | Data, progress: Progress | None = None, *, group: Any = None) -> Self:
         """Learn from a graph: its structure, features, training labels, and validation labels to choose the epoch.
 
         Args:
             graph: a Graph or a PyTorch Geometric Data.
             progress: called as ``progress(phase, epoch, epochs, record)`` after every epoch.
+            group: ``torch.distributed.group.WORLD`` to train one model with all its ranks (docs/scale.md). Without
+                it this process trains alone, also where a process group is initialised.
+
+        One fit at a time runs in a process; in another thread it waits for the first.
         """
-        g = as_graph(graph)
+        with one_at_a_time():
+            return self._fit_alone_or_together(as_graph(graph), progress, group)
+
+    def _fit_alone_or_together(self, g: Graph, progress: Progress | None, group: Any) -> Self:
+        """The fit itself."""
         start, others = time.perf_counter(), seconds_before()
         self._forget()
         self.graph_: Graph | None = g
@@ -97,7 +106,10 @@ class NodeClassifier:
         self.best_epoch_: Record = {}
         self.history_: list[Record] = []
         self.timings_: list[float] = []
-        self._fit(g, progress)
+        if group is None:
+            self._fit(g, progress)
+        else:
+            self._fit_together(g, progress, group)
         self.epochs_ = len(self.history_)
         self.seconds_ = time.perf_counter() - start + seconds_before() - others
         self.class_names_ = g.class_names
@@ -114,6 +126,10 @@ class NodeClassifier:
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""
         raise AssertionError(f"{type(self).__name__} must define _fit")
+
+    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
+        """The same by all ranks of a group, for the methods that can."""
+        raise ConfigError(f"Method '{self.method}' trains in one process; several ranks train gdamn and gdamn-plus.")
 
     def _plain_ids(self) -> bool:
         """Whether the node ids are just 0 to N - 1."""

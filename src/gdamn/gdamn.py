@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from .base import NodeClassifier, as_graph
 from .config import BETAS, PlusSettings, Settings, preset
 from .distributed.fitting import laid_out, whole_state
-from .distributed.group import current
+from .distributed.group import Group, joined
 from .em import expectation_maximisation
 from .errors import ConfigError, GraphError
 from .graph import Graph
@@ -46,12 +46,21 @@ class GDAMN(NodeClassifier):
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
         device = choose_device(s.device)
-        mode = "full" if current() is not None else choose_mode(graph, s, device)
-        if mode != "full":
-            return self._fit_batched(graph, mode, device, progress)
+        mode = choose_mode(graph, s, device)
+        if mode == "full":
+            return self._fit_whole(graph, progress, None)
+        return self._fit_batched(graph, mode, device, progress)
+
+    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
+        """By all ranks of torch's default group; rank 0 gets the result."""
+        self._fit_whole(graph, progress, joined(group))
+
+    def _fit_whole(self, graph: Graph, progress: Progress | None, group: Group | None) -> None:
+        """On the whole graph at once, alone or with the other ranks of a group."""
+        s = self.settings
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
-        with reproducible_threads(s.threads), laid_out(moved, s, device) as problem:
+        with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
             watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
             best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:

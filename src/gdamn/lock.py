@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,29 +23,40 @@ except ImportError:  # Windows
 
 NAME = ".lock"
 log = logging.getLogger("gdamn")
-_ours: set[Path] = set()
+_owners: dict[Path, int] = {}
+"""The folders that this process works in, each with the thread that does."""
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[bool]:
-    """Within the block no other process works in the folder; one that tries gets an error.
+    """Within the block no other process or thread works in the folder; one that tries gets an error.
 
     The folder is made where it is missing, and removed again where nothing was put into it. A block within another
-    one of the same folder is part of that; the value tells whether this is the outer one.
+    one of the same folder and thread is part of that; the value tells whether this is the outer one.
     """
-    where = folder.resolve()
-    if where in _ours:
+    where, me = folder.resolve(), threading.get_ident()
+    if _owners.get(where) == me:
         yield False
         return
+    if _owners.setdefault(where, me) != me:  # one step, so that of two threads only one can be first
+        raise _taken(folder)
+    try:
+        with _locked_folder(folder):
+            yield True
+    finally:
+        del _owners[where]
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    """Within the block the folder is there, with the lock of this process on it."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
         handle = _take(folder)
-        _ours.add(where)
         try:
-            yield True
+            yield
         finally:
-            _ours.discard(where)
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
             os.close(handle)
     finally:
@@ -73,13 +85,17 @@ def _locked(handle: int, folder: Path) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise OutputError(
-            f"Another run is writing to '{folder}' at this moment; wait until it ends, or choose another --out."
-        ) from None
+        raise _taken(folder) from None
     except OSError as cause:
         log.warning("'%s' can't be locked (%s): take care that no second run writes to it.", folder, cause.strerror)
         return False
     return True
+
+
+def _taken(folder: Path) -> OutputError:
+    return OutputError(
+        f"Another run is writing to '{folder}' at this moment; wait until it ends, or choose another --out."
+    )
 
 
 def _is_still(path: Path, handle: int) -> bool:

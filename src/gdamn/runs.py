@@ -154,7 +154,9 @@ def run_seed(
 
     graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
     with keeping(unfinished.checkpoints(out, seed)):
-        estimator = make_estimator(spec, seed).fit(graph, progress=progress)
+        estimator = make_estimator(spec, seed)
+        together = {} if team.group() is None else {"group": team.group()}  # own methods may not know the keyword
+        estimator.fit(graph, progress=progress, **together)
     measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
     if "encoder" in graph.meta:  # own files: new ones can be read in the same way

@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from .errors import TrainingError
 from .kernels import Key, adam_step, set_threads
 from .kernels.memory import kept_arrays
 from .kernels.place import here
+from .kernels.threads import one_at_a_time
 from .problem import Problem
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
@@ -35,22 +36,21 @@ def reproducible_threads(threads: int, *, sparing: bool = False) -> Iterator[Non
     What is freed is kept for use again, which is faster, unless the block is to be ``sparing`` with memory.
 
     Torch splits sums and products by the number of its threads, so its last bits depend on it; our kernels
-    don't. One torch thread makes the same seed give the same bits on any number of cores.
+    don't. One torch thread makes the same seed give the same bits on any number of cores. All of this belongs to the
+    process, so another thread waits until the block has ended.
     """
-    torch_before, numba_before = torch.get_num_threads(), numba.get_num_threads()
-    limit_before = set_threads(0)
-    set_threads(threads or limit_before)
-    torch.set_num_threads(1)
-    try:
-        if sparing:
-            yield
-        else:
-            with kept_memory(), kept_arrays():
+    with one_at_a_time():
+        torch_before, numba_before = torch.get_num_threads(), numba.get_num_threads()
+        limit_before = set_threads(0)
+        set_threads(threads or limit_before)
+        torch.set_num_threads(1)
+        try:
+            with nullcontext() if sparing else kept_memory(), nullcontext() if sparing else kept_arrays():
                 yield
-    finally:
-        torch.set_num_threads(torch_before)
-        set_threads(limit_before)
-        numba.set_num_threads(numba_before)
+        finally:
+            torch.set_num_threads(torch_before)
+            set_threads(limit_before)
+            numba.set_num_threads(numba_before)
 
 
 @contextmanager

@@ -76,6 +76,15 @@ def test_what_ranks_cannot_do_is_told(results: Path, ranks: int) -> None:
     assert "Rank 1 has read another graph than rank 0" in other
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_rank_that_is_not_asked_to_join_fits_alone(results: Path, ranks: int) -> None:
+    """Only rank 0 fitted; joining the group would have waited for the others for ever."""
+    with np.load(results / "1" / "alone.npz") as alone, np.load(results / str(ranks) / "alone.npz") as mine:
+        assert set(mine) == set(alone)
+        for name in alone:
+            assert mine[name].tobytes() == alone[name].tobytes(), name
+
+
 def test_a_fit_goes_on_from_rank_0s_checkpoints(results: Path) -> None:
     resumed = json.loads((results / "2" / "resumed.json").read_text())
     history, _, arrays = read(results, 2, "sparse features")

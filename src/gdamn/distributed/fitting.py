@@ -12,7 +12,6 @@ from ..kernels.place import placed
 from ..problem import Problem, make_problem
 from . import launch
 from .checkpoints import gathered
-from .group import current
 from .sharing import SharedProblem, share_out
 
 if TYPE_CHECKING:
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
 
     from ..config import Settings
     from ..graph import Graph
+    from .group import Group
 
 
 @contextmanager
-def laid_out(graph: Graph, s: Settings, device: torch.device) -> Iterator[Problem]:
-    """Within the block: the problem of a graph, or this rank's part of it where several train together."""
-    group = current()
+def laid_out(graph: Graph, s: Settings, device: torch.device, group: Group | None) -> Iterator[Problem]:
+    """Within the block: the problem of a graph, or this rank's part of it where a group trains together."""
     if group is None:
         yield make_problem(graph, s.normalize, s.dropout_input, device)
         return

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
-from ..errors import LostRankError
+from ..errors import ConfigError, LostRankError
 
 _LOST = re.compile(r"connection|timed out|timeout|peer|socket|broken pipe|nccl|unreachable|recvvalue|store", re.I)
 
@@ -152,6 +152,17 @@ def current() -> Group | None:
         device = torch.device("cuda", torch.cuda.current_device()) if gpu else torch.device("cpu")
         _group = Group(dist.get_rank(), dist.get_world_size(), device, world=dist.group.WORLD)
     return _group
+
+
+def joined(asked: Any) -> Group | None:
+    """The group that a fit was asked to train with: torch's default group, or None where that has one rank alone."""
+    if isinstance(asked, Group):
+        return asked
+    if not (dist.is_available() and dist.is_initialized()):
+        raise ConfigError("group needs a process group; call torch.distributed.init_process_group(...) first.")
+    if asked is not dist.group.WORLD:
+        raise ConfigError("All ranks train together or none: group must be torch.distributed.group.WORLD.")
+    return current()
 
 
 @contextmanager

@@ -131,7 +131,7 @@ def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
             seed = int(word["seed"])
             try:
                 graph = together(partial(runs.load_graph, spec, data_root, seed), group)
-                runs.make_estimator(spec, seed).fit(graph)
+                runs.make_estimator(spec, seed).fit(graph, group=group)
             except LostRankError:
                 raise
             except GdamnError:
@@ -144,6 +144,11 @@ def same_run(spec: RunSpec, group: Group) -> None:
     other = [rank for rank, config in enumerate(told) if config != told[0]]
     if other:
         raise ConfigError(f"Rank {other[0]} was started for another run than rank 0; give all the same arguments.")
+
+
+def group() -> Group | None:
+    """The group of this run; None where it has one process."""
+    return _team
 
 
 def read_together(seed: int, read: Callable[[], T]) -> T:

@@ -6,6 +6,7 @@ what was learned has a trailing underscore. A fitted estimator answers about the
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import json
@@ -22,6 +23,7 @@ from .config import BaseSettings
 from .errors import DataError, GdamnError, GraphError, NotFittedError
 from .graph import Graph
 from .model_file import FORMAT, read_model
+from .node_ids import check_ids, id_array, plain_id
 from .printable import safe
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class NodeClassifier:
     """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
 
     Attributes (after fit):
+        settings_: the settings of the fit; ``set_params`` changes ``settings``, which the next fit takes.
         probabilities_: [N, C] float32.
         history_: one plain record per epoch.
         best_epoch_: the record of the epoch that was chosen.
@@ -90,8 +93,10 @@ class NodeClassifier:
             progress: called as ``progress(phase, epoch, epochs, record)`` after every epoch.
         """
         g = as_graph(graph)
+        check_ids(g.node_ids)
         start, others = time.perf_counter(), seconds_before()
         self._forget()
+        self.settings_ = self.settings
         self.graph_: Graph | None = g
         self.tensors_: dict[str, NDArray[Any]] = {}
         self.best_epoch_: Record = {}
@@ -103,11 +108,11 @@ class NodeClassifier:
         self.class_names_ = g.class_names
         self.node_ids_ = g.node_ids
         self.protocol_ = {
-            "split": g.meta.get("split", "given masks"),
-            "selection": SELECTION[getattr(self.settings, "selection", "accuracy")]
+            "split": _plain_split(g.meta.get("split", "given masks")),
+            "selection": SELECTION[getattr(self.settings_, "selection", "accuracy")]
             if g.val_mask.any()
             else "last epoch (no validation nodes)",
-            "seed": self.settings.seed,
+            "seed": self.settings_.seed,
         }
         return self
 
@@ -123,6 +128,15 @@ class NodeClassifier:
     def _forget(self) -> None:
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
+
+    def as_trained(self) -> Self:
+        """A copy whose ``settings`` are those of the fit, except where to compute: device and threads are today's."""
+        self._fitted()
+        trained = copy.copy(self)
+        trained.settings = dataclasses.replace(
+            self.settings_, device=self.settings.device, threads=self.settings.threads
+        )
+        return trained
 
     def _fitted(self) -> None:
         if "probabilities" not in getattr(self, "tensors_", {}):
@@ -180,7 +194,7 @@ class NodeClassifier:
         header = {
             "format": FORMAT,
             "method": self.method,
-            "settings": self.get_params(),
+            "settings": dataclasses.asdict(self.settings_),
             "class_names": list(self.class_names_),
             "node_ids": None if self._plain_ids() else self.node_ids_.tolist(),
             "best_epoch": self.best_epoch_,
@@ -202,6 +216,7 @@ class NodeClassifier:
             model = cls(**header["settings"])
         except (GdamnError, TypeError, OverflowError) as problem:
             raise DataError(f"{path} has settings that this gdamn doesn't know: {safe(problem)}") from None
+        model.settings_ = model.settings
         model.tensors_ = tensors
         model.graph_ = None
         model.history_ = header["history"]
@@ -209,10 +224,16 @@ class NodeClassifier:
         model.protocol_ = header["protocol"]
         model.class_names_ = tuple(header["class_names"])
         ids = header["node_ids"]
-        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else np.asarray(ids)
+        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else id_array(ids)
         model.epochs_ = len(model.history_)
         model.seconds_, model.timings_ = float("nan"), []
         return model
+
+
+def _plain_split(split: Any) -> Any:
+    """The name or number of a split, as a file can hold it."""
+    plain = plain_id(split)
+    return plain if plain is None or isinstance(plain, (int, float, str)) else str(plain)
 
 
 def as_graph(graph: Any) -> Graph:

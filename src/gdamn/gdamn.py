@@ -37,6 +37,7 @@ class GDAMN(NodeClassifier):
     method = "gdamn"
     settings_class = Settings
     settings: Settings
+    settings_: Settings
 
     @classmethod
     def preset(cls, dataset: str, **settings: Any) -> Self:
@@ -140,6 +141,7 @@ class GDAMNPlus(GDAMN):
     method = "gdamn-plus"
     settings_class = PlusSettings
     settings: PlusSettings
+    settings_: PlusSettings
 
 
 def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:

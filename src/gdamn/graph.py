@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import GraphError
 from .kernels.pattern import Pattern, transpose_csr
+from .node_ids import plain_ids
 from .structure import Structure
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Graph:
         features: [N, F] float32, dense or CSR, chosen by density (:data:`SPARSE_BELOW`).
         labels: [N] class numbers, -1 where unknown.
         train_mask, val_mask, test_mask: [N] disjoint node sets.
-        node_ids: [N] the user's own names of the nodes.
+        node_ids: [N] the user's own names of the nodes, in their own types; dates are held as their ISO text.
         class_names: [C] the user's own names of the classes.
         name: what the graph is called in tables and files.
         meta: plain data to remember: split, noise, counts of what was dropped.
@@ -65,6 +66,9 @@ class Graph:
     name: str = "graph"
     meta: Mapping[str, Any] = field(default_factory=dict)
     directed: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
 
     @classmethod
     def build(

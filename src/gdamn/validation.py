@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import GraphError
+from .node_ids import id_array
+from .printable import safe
 
 
 def _to_numpy(value: Any) -> Any:
@@ -124,18 +126,20 @@ def check_disjoint(masks: Sequence[NDArray[np.bool_]], labels: NDArray[np.int64]
 
 
 def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
-    """[N] node ids, unique."""
-    ids = np.empty(n, dtype=object)
-    if len(value) != n:
-        raise GraphError(f"There must be one id per node, {n} in all; got {len(value)}.")
-    ids[:] = list(value)
-    plain = np.asarray(list(value)) if all(isinstance(i, (str, int, np.integer, np.str_)) for i in value) else ids
-    seen: set[str] = set()
-    for name in map(str, value):
+    """[N] node ids in their own types, each text once, since files and tables hold the texts."""
+    given = _to_numpy(value)
+    if len(given) != n:
+        raise GraphError(f"There must be one id per node, {n} in all; got {len(given)}.")
+    ids = id_array(given)
+    seen: dict[str, Any] = {}
+    for each in ids.tolist():
+        name = str(each)
+        if name in seen and type(seen[name]) is type(each):
+            raise GraphError(f"The node id '{safe(name)}' stands for more than one node; ids must be unique.")
         if name in seen:
-            raise GraphError(f"The node id '{name}' stands for more than one node; ids must be unique.")
-        seen.add(name)
-    return plain
+            raise GraphError(f"The node ids {seen[name]!r} and {each!r} read alike; ids must be unique as texts.")
+        seen[name] = each
+    return ids
 
 
 def merge_edges(

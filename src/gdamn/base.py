@@ -245,4 +245,12 @@ def as_graph(graph: Any) -> Graph:
 
         if isinstance(graph, Data):
             return Graph.from_pyg(graph)
-    raise GraphError(f"Expected a gdamn Graph or a PyTorch Geometric Data, not {type(graph).__name__}.")
+    raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
+
+
+def not_a_graph(given: Any, wanted: str) -> str:
+    """One sentence about what was given in the place of a graph."""
+    kind = type(given).__name__
+    hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
+    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(given, str) else hint
+    return f"Expected {wanted}, not {kind}{hint}."

@@ -9,7 +9,7 @@ message passing, because isolated nodes and nodes whose edges were all cut must 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import GraphError
 from .kernels.pattern import Pattern, transpose_csr
 from .node_ids import plain_ids
+from .sealed import seal_fields, sealed, sealed_features, sealed_mapping, unsealed
 from .structure import Structure
 
 if TYPE_CHECKING:
@@ -32,11 +33,14 @@ SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")
+_ARRAYS = ("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A graph with features, labels and splits; build it with :meth:`build` or a converter.
+
+    All its arrays are read-only; ``with_labels``, ``with_masks`` and ``dataclasses.replace`` make a changed graph.
 
     Attributes:
         indptr: [N + 1] row pointers.
@@ -69,6 +73,21 @@ class Graph:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
+        self._seal()
+
+    def _seal(self) -> None:
+        """Make every array read-only, as views: whoever gave one can still write to it."""
+        seal_fields(self, _ARRAYS)
+        object.__setattr__(self, "features", sealed_features(self.features))
+        object.__setattr__(self, "meta", sealed_mapping(self.meta))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what was only made when it was asked for stays behind."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"meta": dict(self.meta)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._seal()
 
     @classmethod
     def build(
@@ -94,7 +113,8 @@ class Graph:
             edges: [2, E] integer array of (source, target); in a directed graph a source sends to its target.
                 Duplicates are merged (weights: the largest counts), loops dropped, and the other direction
                 added unless ``directed``.
-            features: [N, F] array, SciPy sparse matrix or torch tensor (dense or sparse).
+            features: [N, F] array, SciPy sparse matrix or torch tensor (dense or sparse). A dense float32 array is
+                held as it is, without a copy: write to it, and the graph has other features.
             labels: [N] class numbers, negative where unknown; none known when left out.
             num_nodes: N, where neither features nor labels tell it.
             weights: [E] positive edge weights.
@@ -156,7 +176,11 @@ class Graph:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """[E] row of each CSR entry."""
-        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
+        return sealed(np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr)))
+
+    def loop_arrays(self, *names: str) -> list[NDArray[Any]]:
+        """Some of the arrays for a compiled loop, which only reads them."""
+        return [unsealed(getattr(self, name)) for name in names]
 
     def mask(self, name: str) -> NDArray[np.bool_]:
         """The node set called ``train``, ``val``, ``test``, ``labelled`` or ``all``."""

@@ -33,9 +33,7 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
         return np.zeros((num_nodes, 0), np.float32)
     value = _to_numpy(value)
     if sp.issparse(value):
-        x = sp.csr_array(value, dtype=np.float32)
-        x.sum_duplicates()
-        x.eliminate_zeros()
+        x = _own_csr(value)
         values = x.data
     else:
         try:
@@ -57,6 +55,21 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
     if density < sparse_below:
         return sp.csr_array(x)
     return x.toarray() if sp.issparse(x) else x
+
+
+def _own_csr(value: Any) -> sp.csr_array:
+    """The matrix as canonical float32 CSR without zeros; in memory of its own, unless nobody can write to it."""
+    x = sp.csr_array(value, dtype=np.float32)
+    parts = x.data, x.indices, x.indptr
+    given = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+    shared = any(isinstance(g, np.ndarray) and np.may_share_memory(p, g) for p, g in zip(parts, given, strict=True))
+    clean = bool(x.has_canonical_format) and bool(x.data.all())
+    if shared and (not clean or any(part.flags.writeable for part in parts)):
+        x = x.copy()
+    if not clean:
+        x.sum_duplicates()
+        x.eliminate_zeros()
+    return x
 
 
 def _first_bad(x: Any) -> tuple[int, int]:

@@ -50,7 +50,8 @@ class EdgeSoftmax(Function):
             out, mass = empty(pattern.num_entries), empty(pattern.num_entries)
             use_threads(10 * pattern.num_entries)
             arrays = array(scores), array(weights), out.numpy(), mass.numpy()
-            fast.edge_softmax(pattern.indptr, *arrays, pattern.blocks)
+            indptr, blocks = pattern.loop_arrays("indptr", "blocks")
+            fast.edge_softmax(indptr, *arrays, blocks)
         else:
             out, mass = plain.edge_softmax(pattern, scores, weights)
         ctx.save_for_backward(weights, out, mass)
@@ -65,7 +66,8 @@ class EdgeSoftmax(Function):
         d_scores, d_weights = empty(p.num_entries), empty(p.num_entries)
         use_threads(5 * p.num_entries)
         arrays = array(weights), array(soft), array(mass), array(grad), d_scores.numpy(), d_weights.numpy()
-        fast.edge_softmax_backward(p.indptr, *arrays, p.blocks)
+        indptr, blocks = p.loop_arrays("indptr", "blocks")
+        fast.edge_softmax_backward(indptr, *arrays, blocks)
         return None, d_scores, d_weights
 
 

@@ -176,9 +176,10 @@ def draw(given: Inputs, turned: Tensor, unit: Tensor, key: Key | None) -> tuple[
     values, totals = empty(p.num_entries), empty(p.shape[0])
     use_threads(p.num_entries * unit.shape[1])
     attend(
-        *(p.indptr, p.indices, p.t_perm, array(given.weights), array(turned), array(given.labels), array(unit)),
+        *p.loop_arrays("indptr", "indices", "t_perm"),
+        *(array(given.weights), array(turned), array(given.labels), array(unit)),
         *(np.float32(given.scale), key is not None, np.uint64(0 if key is None else key.value)),
-        *(values.numpy(), totals.numpy(), p.blocks),
+        *(values.numpy(), totals.numpy(), *p.loop_arrays("blocks")),
     )
     return values, totals
 
@@ -191,8 +192,8 @@ class SampledAttention(Function):
         values, totals = draw(given, turned, unit, key)
         p, rows = given.pattern, np.empty(len(turned))
         kl_rows(
-            *(p.indptr, p.indices, array(turned), array(given.labels), array(given.known)),
-            *(np.float32(given.clamp), rows, p.blocks),
+            *(*p.loop_arrays("indptr", "indices"), array(turned), array(given.labels), array(given.known)),
+            *(np.float32(given.clamp), rows, *p.loop_arrays("blocks")),
         )
         ctx.given, ctx.key = given, key
         ctx.save_for_backward(turned, unit, values, totals)
@@ -206,10 +207,11 @@ class SampledAttention(Function):
         d_turned, d_scores = empty(*turned.shape), empty(p.num_entries)
         use_threads(p.num_entries * unit.shape[1])
         attend_backward(
-            *(p.indptr, p.indices, p.t_perm, array(given.weights), array(turned), array(given.labels), array(unit)),
+            *p.loop_arrays("indptr", "indices", "t_perm"),
+            *(array(given.weights), array(turned), array(given.labels), array(unit)),
             *(array(given.known), np.float32(given.scale), np.uint64(ctx.key.value)),
             *(np.float32(given.temperature), np.float32(given.clamp), array(values), array(totals), array(d_values)),
-            *(np.float32(d_kl.item()), d_turned.numpy(), d_scores.numpy(), p.blocks),
+            *(np.float32(d_kl.item()), d_turned.numpy(), d_scores.numpy(), *p.loop_arrays("blocks")),
         )
         d_unit = spmm(p, add_reverse(p, d_scores), unit)
         return d_turned, d_unit, None, None

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..sealed import as_tensor, seal_fields, sealed, unsealed
+
 if TYPE_CHECKING:
     import torch
 
@@ -42,6 +44,9 @@ class Pattern:
     first_entry: int = 0
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        seal_fields(self, ("indptr", "indices", "t_indptr", "t_indices", "t_perm"))
+
     @classmethod
     def from_csr(cls, indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> Pattern:
         """From CSR arrays with sorted rows."""
@@ -73,17 +78,17 @@ class Pattern:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """[E] row of each entry."""
-        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
+        return sealed(np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr)))
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
         """[B + 1] boundaries of runs of rows with about equal work."""
-        return balanced_blocks(self.indptr)
+        return sealed(balanced_blocks(self.indptr))
 
     @cached_property
     def t_blocks(self) -> NDArray[np.int64]:
         """[B + 1] the same for the transpose."""
-        return balanced_blocks(self.t_indptr)
+        return sealed(balanced_blocks(self.t_indptr))
 
     @cached_property
     def spread_blocks(self) -> NDArray[np.int64]:
@@ -94,8 +99,8 @@ class Pattern:
         """
         columns = max(1, self.shape[1])
         if self.num_entries < SPREAD * columns:
-            return np.zeros(1, np.int64)
-        return balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns)))
+            return sealed(np.zeros(1, np.int64))
+        return sealed(balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns))))
 
     @cached_property
     def symmetric(self) -> bool:
@@ -125,9 +130,13 @@ class Pattern:
 
         key = (name, str(device))
         if key not in self._tensors:
-            self._tensors[key] = torch.as_tensor(getattr(self, name), dtype=torch.int64).to(device)
+            self._tensors[key] = as_tensor(getattr(self, name)).to(device, torch.int64)
         found: torch.Tensor = self._tensors[key]
         return found
+
+    def loop_arrays(self, *names: str) -> list[NDArray[Any]]:
+        """Some of the arrays for a compiled loop, which only reads them."""
+        return [unsealed(getattr(self, name)) for name in names]
 
     def select_rows(self, rows: NDArray[Any]) -> tuple[Pattern, NDArray[np.int64]]:
         """The pattern of these rows alone (all columns kept), and the positions of its entries here."""

@@ -26,7 +26,8 @@ def spmm(p: Pattern, values: Tensor, dense: Tensor, bias: Tensor | None = None) 
     out = empty(p.shape[0], width)
     start = np.zeros(width, np.float32) if bias is None else array(bias)
     use_threads(p.num_entries * width)
-    sparse.spmm(p.indptr, p.indices, array(values), array(dense), start, out.numpy(), p.blocks)
+    indptr, indices, blocks = p.loop_arrays("indptr", "indices", "blocks")
+    sparse.spmm(indptr, indices, array(values), array(dense), start, out.numpy(), blocks)
     return out
 
 
@@ -39,11 +40,12 @@ def spmm_t(p: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     use_threads(p.num_entries * width)
     if len(p.spread_blocks) > 1:
         parts = np.empty(((len(p.spread_blocks) - 1) * p.shape[1], width), np.float32)
-        sparse.spread(p.indptr, p.indices, array(values), array(dense), parts, p.spread_blocks)
+        indptr, indices, blocks = p.loop_arrays("indptr", "indices", "spread_blocks")
+        sparse.spread(indptr, indices, array(values), array(dense), parts, blocks)
         sparse.add_blocks(parts, out.numpy())
     else:
-        arrays = p.t_indptr, p.t_indices, p.t_perm, array(values), array(dense), out.numpy()
-        sparse.spmm_permuted(*arrays, p.t_blocks)
+        *turned, blocks = p.loop_arrays("t_indptr", "t_indices", "t_perm", "t_blocks")
+        sparse.spmm_permuted(*turned, array(values), array(dense), out.numpy(), blocks)
     return out
 
 
@@ -53,7 +55,8 @@ def sddmm(p: Pattern, left: Tensor, right: Tensor) -> Tensor:
         return plain.sddmm(p, left, right)
     out = empty(p.num_entries)
     use_threads(p.num_entries * left.shape[1])
-    sparse.sddmm(p.indptr, p.indices, array(left), array(right), out.numpy(), p.blocks)
+    indptr, indices, blocks = p.loop_arrays("indptr", "indices", "blocks")
+    sparse.sddmm(indptr, indices, array(left), array(right), out.numpy(), blocks)
     return out
 
 
@@ -63,7 +66,7 @@ def add_reverse(p: Pattern, values: Tensor) -> Tensor:
         return values + values[p.tensor("t_perm", values.device)]
     out = empty(p.num_entries)
     use_threads(2 * p.num_entries)
-    sparse.add_reverse(array(values), p.t_perm, out.numpy())
+    sparse.add_reverse(array(values), *p.loop_arrays("t_perm"), out.numpy())
     return out
 
 

@@ -34,13 +34,13 @@ def partition(graph: Graph, count: int, how: str = "auto", seed: int = 0) -> NDA
         raise ConfigError("partitioner='metis' needs pymetis; pip install 'gdamn[scale]', or choose stream.")
     if how == "metis" or (how == "auto" and there and len(graph.indices) <= METIS_ENTRIES and not graph.directed):
         return _metis(graph, count, seed)
-    found: NDArray[np.int32] = _stream(graph.indptr, graph.indices, count, SLACK * n / count, PASSES)
+    found: NDArray[np.int32] = _stream(*graph.loop_arrays("indptr", "indices"), count, SLACK * n / count, PASSES)
     return found
 
 
 def cut_share(graph: Graph, parts: NDArray[np.int32]) -> float:
     """Share of the entries that join two parts."""
-    return int(_cut(graph.indptr, graph.indices, parts)) / max(len(graph.indices), 1)
+    return int(_cut(*graph.loop_arrays("indptr", "indices"), parts)) / max(len(graph.indices), 1)
 
 
 def _metis(graph: Graph, count: int, seed: int) -> NDArray[np.int32]:

@@ -63,7 +63,7 @@ def row_block(graph: Graph, first: int, last: int, device: torch.device) -> RowB
     indptr = np.zeros(last - first + 1, np.int64)
     np.cumsum(degrees + 1, out=indptr[1:])
     indices, places = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int64)
-    csr.block_rows(graph.indptr, graph.indices, first, last, indices, places)
+    csr.block_rows(*graph.loop_arrays("indptr", "indices"), first, last, indices, places)
     nothing = np.empty(0, np.int32)
     pattern = Pattern((last - first, graph.num_nodes), indptr, indices, np.zeros(1, np.int64), nothing, nothing)
     nodes = indices[places < 0]

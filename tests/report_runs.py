@@ -111,4 +111,5 @@ def pretend_fit(model: NodeClassifier, graph: Graph, draw: np.random.Generator) 
     model.best_epoch_ = model.history_[1000]
     model.protocol_ = {"split": "given", "selection": "none", "seed": 0}
     model.class_names_, model.node_ids_ = graph.class_names, graph.node_ids
+    model.settings_ = model.settings
     model.seconds_, model.epochs_, model.timings_ = 1.0, len(model.history_), []

@@ -6,6 +6,7 @@ what was learned has a trailing underscore. A fitted estimator answers about the
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import json
@@ -23,6 +24,7 @@ from .errors import ConfigError, DataError, GdamnError, GraphError, NotFittedErr
 from .graph import Graph
 from .kernels.threads import one_at_a_time
 from .model_file import FORMAT, read_model
+from .node_ids import check_ids, id_array, plain_id
 from .printable import safe
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class NodeClassifier:
     """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
 
     Attributes (after fit):
+        settings_: the settings of the fit; ``set_params`` changes ``settings``, which the next fit takes.
         probabilities_: [N, C] float32.
         history_: one plain record per epoch.
         best_epoch_: the record of the epoch that was chosen.
@@ -99,8 +102,10 @@ class NodeClassifier:
 
     def _fit_alone_or_together(self, g: Graph, progress: Progress | None, group: Any) -> Self:
         """The fit itself."""
+        check_ids(g.node_ids)
         start, others = time.perf_counter(), seconds_before()
         self._forget()
+        self.settings_ = self.settings
         self.graph_: Graph | None = g
         self.tensors_: dict[str, NDArray[Any]] = {}
         self.best_epoch_: Record = {}
@@ -115,11 +120,11 @@ class NodeClassifier:
         self.class_names_ = g.class_names
         self.node_ids_ = g.node_ids
         self.protocol_ = {
-            "split": g.meta.get("split", "given masks"),
-            "selection": SELECTION[getattr(self.settings, "selection", "accuracy")]
+            "split": _plain_split(g.meta.get("split", "given masks")),
+            "selection": SELECTION[getattr(self.settings_, "selection", "accuracy")]
             if g.val_mask.any()
             else "last epoch (no validation nodes)",
-            "seed": self.settings.seed,
+            "seed": self.settings_.seed,
         }
         return self
 
@@ -139,6 +144,15 @@ class NodeClassifier:
     def _forget(self) -> None:
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
+
+    def as_trained(self) -> Self:
+        """A copy whose ``settings`` are those of the fit, except where to compute: device and threads are today's."""
+        self._fitted()
+        trained = copy.copy(self)
+        trained.settings = dataclasses.replace(
+            self.settings_, device=self.settings.device, threads=self.settings.threads
+        )
+        return trained
 
     def _fitted(self) -> None:
         if "probabilities" not in getattr(self, "tensors_", {}):
@@ -196,7 +210,7 @@ class NodeClassifier:
         header = {
             "format": FORMAT,
             "method": self.method,
-            "settings": self.get_params(),
+            "settings": dataclasses.asdict(self.settings_),
             "class_names": list(self.class_names_),
             "node_ids": None if self._plain_ids() else self.node_ids_.tolist(),
             "best_epoch": self.best_epoch_,
@@ -218,6 +232,7 @@ class NodeClassifier:
             model = cls(**header["settings"])
         except (GdamnError, TypeError, OverflowError) as problem:
             raise DataError(f"{path} has settings that this gdamn doesn't know: {safe(problem)}") from None
+        model.settings_ = model.settings
         model.tensors_ = tensors
         model.graph_ = None
         model.history_ = header["history"]
@@ -225,10 +240,16 @@ class NodeClassifier:
         model.protocol_ = header["protocol"]
         model.class_names_ = tuple(header["class_names"])
         ids = header["node_ids"]
-        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else np.asarray(ids)
+        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else id_array(ids)
         model.epochs_ = len(model.history_)
         model.seconds_, model.timings_ = float("nan"), []
         return model
+
+
+def _plain_split(split: Any) -> Any:
+    """The name or number of a split, as a file can hold it."""
+    plain = plain_id(split)
+    return plain if plain is None or isinstance(plain, (int, float, str)) else str(plain)
 
 
 def as_graph(graph: Any) -> Graph:
@@ -240,4 +261,12 @@ def as_graph(graph: Any) -> Graph:
 
         if isinstance(graph, Data):
             return Graph.from_pyg(graph)
-    raise GraphError(f"Expected a gdamn Graph or a PyTorch Geometric Data, not {type(graph).__name__}.")
+    raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
+
+
+def not_a_graph(given: Any, wanted: str) -> str:
+    """One sentence about what was given in the place of a graph."""
+    kind = type(given).__name__
+    hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
+    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(given, str) else hint
+    return f"Expected {wanted}, not {kind}{hint}."

@@ -37,6 +37,7 @@ class GDAMN(NodeClassifier):
     method = "gdamn"
     settings_class = Settings
     settings: Settings
+    settings_: Settings
 
     @classmethod
     def preset(cls, dataset: str, **settings: Any) -> Self:
@@ -117,27 +118,31 @@ class GDAMN(NodeClassifier):
     def refine(self, graph: Graph | Data | None = None) -> Data:
         """The refined graph as a PyTorch Geometric Data.
 
-        ``edge_weight`` is A_stable, with ``hard`` and ``soft`` beside it, one value per directed entry;
-        ``loop_weight`` [N] is A_stable on the self-loops, which are not in ``edge_index``.
+        ``edge_weight`` is A_stable, with ``hard``, ``soft`` and ``stable`` beside it, one value per directed entry;
+        ``loop_weight`` [N] is A_stable on the self-loops, which are not in ``edge_index``. All entries stay, those that
+        the attention has cut with a weight of 0.
 
         Args:
-            graph: the graph of the fit, where features and labels are wanted of a model that was loaded.
+            graph: the graph of the fit, where features and labels are wanted of a model that was loaded. The result
+                of a Data has that Data's own edges in their order, and everything that it holds (RefineGraph).
         """
         from torch_geometric.data import Data
 
+        from .after.opened import check_same_edges
+        from .after.transforms import RefineGraph
+        from .after.weighed import put_on, weigh
+
         self._fitted()
+        edges = weigh(self)
+        if isinstance(graph, Data):
+            made = RefineGraph(self)(graph)
+            made.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(made.edge_index.device)
+            return made
         g = as_graph(graph) if graph is not None else self.graph_
-        weights = self.edge_weights_
-        if weights is None:
-            raise GraphError("This model has no attention to refine a graph with: EM did not run (em_iterations=0).")
-        if g is not None and g.num_nodes != len(self.probabilities_):
-            raise GraphError(f"The model knows {len(self.probabilities_)} nodes, but the graph has {g.num_nodes}.")
-        data = Data(num_nodes=len(self.probabilities_)) if g is None else g.to_pyg()
-        data.edge_index = torch.as_tensor(self.tensors_["edge.index"].astype(np.int64))
-        data.edge_weight = torch.as_tensor(weights["stable"])
-        data.hard, data.soft = torch.as_tensor(weights["hard"]), torch.as_tensor(weights["soft"])
-        data.loop_weight = torch.as_tensor(self.tensors_["loop.stable"])
-        return data
+        if g is None:
+            return put_on(Data(num_nodes=len(self.probabilities_)), edges)
+        check_same_edges(self, g)
+        return put_on(g.to_pyg(), edges)
 
 
 class GDAMNPlus(GDAMN):
@@ -149,6 +154,7 @@ class GDAMNPlus(GDAMN):
     method = "gdamn-plus"
     settings_class = PlusSettings
     settings: PlusSettings
+    settings_: PlusSettings
 
 
 def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:

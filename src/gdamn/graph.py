@@ -9,7 +9,7 @@ message passing, because isolated nodes and nodes whose edges were all cut must 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import GraphError
 from .kernels.pattern import Pattern, transpose_csr
+from .node_ids import plain_ids
+from .sealed import seal_fields, sealed, sealed_features, sealed_mapping
 from .structure import Structure
 
 if TYPE_CHECKING:
@@ -31,11 +33,14 @@ SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")
+_ARRAYS = ("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A graph with features, labels and splits; build it with :meth:`build` or a converter.
+
+    All its arrays are read-only; ``with_labels``, ``with_masks`` and ``dataclasses.replace`` make a changed graph.
 
     Attributes:
         indptr: [N + 1] row pointers.
@@ -45,7 +50,7 @@ class Graph:
         features: [N, F] float32, dense or CSR, chosen by density (:data:`SPARSE_BELOW`).
         labels: [N] class numbers, -1 where unknown.
         train_mask, val_mask, test_mask: [N] disjoint node sets.
-        node_ids: [N] the user's own names of the nodes.
+        node_ids: [N] the user's own names of the nodes, in their own types; dates are held as their ISO text.
         class_names: [C] the user's own names of the classes.
         name: what the graph is called in tables and files.
         meta: plain data to remember: split, noise, counts of what was dropped.
@@ -65,6 +70,24 @@ class Graph:
     name: str = "graph"
     meta: Mapping[str, Any] = field(default_factory=dict)
     directed: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
+        self._seal()
+
+    def _seal(self) -> None:
+        """Make every array read-only, as views: whoever gave one can still write to it."""
+        seal_fields(self, _ARRAYS)
+        object.__setattr__(self, "features", sealed_features(self.features))
+        object.__setattr__(self, "meta", sealed_mapping(self.meta))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what was only made when it was asked for stays behind."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"meta": dict(self.meta)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._seal()
 
     @classmethod
     def build(
@@ -90,7 +113,8 @@ class Graph:
             edges: [2, E] integer array of (source, target); in a directed graph a source sends to its target.
                 Duplicates are merged (weights: the largest counts), loops dropped, and the other direction
                 added unless ``directed``.
-            features: [N, F] array, SciPy sparse matrix or torch tensor (dense or sparse).
+            features: [N, F] array, SciPy sparse matrix or torch tensor (dense or sparse). A dense float32 array is
+                held as it is, without a copy: write to it, and the graph has other features.
             labels: [N] class numbers, negative where unknown; none known when left out.
             num_nodes: N, where neither features nor labels tell it.
             weights: [E] positive edge weights.
@@ -152,7 +176,7 @@ class Graph:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """[E] row of each CSR entry."""
-        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr))
+        return sealed(np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(self.indptr)))
 
     def mask(self, name: str) -> NDArray[np.bool_]:
         """The node set called ``train``, ``val``, ``test``, ``labelled`` or ``all``."""

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from .kernels import Key, Pattern, dropout, gram, matmul, sparse_linear
 from .normalisation import normalized
+from .sealed import as_tensor
 
 CHUNK = 1 << 16
 """Edges whose features are compared at a time where those are sparse."""
@@ -72,8 +73,8 @@ def feature_block(
     x = normalized(whole, normalize, reference)
     if sp.issparse(x):
         pattern = Pattern.from_csr(x.indptr, x.indices, x.shape)
-        return Block(x.shape[1], rate, pattern=pattern, values=torch.as_tensor(x.data).to(device))
-    return Block(x.shape[1], rate, dense=torch.as_tensor(x).to(device))
+        return Block(x.shape[1], rate, pattern=pattern, values=as_tensor(x.data).to(device))
+    return Block(x.shape[1], rate, dense=as_tensor(x).to(device))
 
 
 def label_block(labels: Tensor, rate: float) -> Block:

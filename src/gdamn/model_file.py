@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
+from .node_ids import KEPT
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
@@ -67,7 +68,7 @@ def _wrong_type(header: dict[str, Any]) -> str:
         return "a class name is not text"
     if not all(isinstance(record, dict) for record in header["history"]):
         return "its history is not a list of epochs"
-    if not all(type(node) in (int, float, str) for node in header["node_ids"] or []):
+    if not all(type(node) in KEPT for node in header["node_ids"] or []):
         return "a node id is neither number nor text"
     return ""
 

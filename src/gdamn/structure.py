@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels.pattern import Pattern
+from .sealed import as_tensor, seal_fields, sealed
 
 if TYPE_CHECKING:
     import torch
@@ -33,13 +34,14 @@ class Structure:
     pair: NDArray[np.int32]
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        seal_fields(self, ("weights", "loop", "pair"))
+
     def tensor(self, name: str, device: torch.device) -> torch.Tensor:
         """One of the arrays as a tensor on a device, made once."""
-        import torch
-
         key = (name, str(device))
         if key not in self._tensors:
-            self._tensors[key] = torch.as_tensor(getattr(self, name)).to(device)
+            self._tensors[key] = as_tensor(getattr(self, name)).to(device)
         found: torch.Tensor = self._tensors[key]
         return found
 
@@ -50,9 +52,9 @@ class Structure:
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """[E] True where the entry may be cut: everywhere but on self-loops."""
-        return ~self.loop
+        return sealed(~self.loop)
 
     @cached_property
     def off_loop(self) -> NDArray[np.int64]:
         """[E - N] positions of the entries that are edges, not loops; in the order of the graph's CSR."""
-        return np.flatnonzero(~self.loop)
+        return sealed(np.flatnonzero(~self.loop))

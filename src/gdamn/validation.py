@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import GraphError
+from .node_ids import id_array
+from .printable import safe
 
 
 def _to_numpy(value: Any) -> Any:
@@ -31,9 +33,7 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
         return np.zeros((num_nodes, 0), np.float32)
     value = _to_numpy(value)
     if sp.issparse(value):
-        x = sp.csr_array(value, dtype=np.float32)
-        x.sum_duplicates()
-        x.eliminate_zeros()
+        x = _own_csr(value)
         values = x.data
     else:
         try:
@@ -55,6 +55,21 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
     if density < sparse_below:
         return sp.csr_array(x)
     return x.toarray() if sp.issparse(x) else x
+
+
+def _own_csr(value: Any) -> sp.csr_array:
+    """The matrix as canonical float32 CSR without zeros; in memory of its own, unless nobody can write to it."""
+    x = sp.csr_array(value, dtype=np.float32)
+    parts = x.data, x.indices, x.indptr
+    given = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+    shared = any(isinstance(g, np.ndarray) and np.may_share_memory(p, g) for p, g in zip(parts, given, strict=True))
+    clean = bool(x.has_canonical_format) and bool(x.data.all())
+    if shared and (not clean or any(part.flags.writeable for part in parts)):
+        x = x.copy()
+    if not clean:
+        x.sum_duplicates()
+        x.eliminate_zeros()
+    return x
 
 
 def _first_bad(x: Any) -> tuple[int, int]:
@@ -124,18 +139,20 @@ def check_disjoint(masks: Sequence[NDArray[np.bool_]], labels: NDArray[np.int64]
 
 
 def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
-    """[N] node ids, unique."""
-    ids = np.empty(n, dtype=object)
-    if len(value) != n:
-        raise GraphError(f"There must be one id per node, {n} in all; got {len(value)}.")
-    ids[:] = list(value)
-    plain = np.asarray(list(value)) if all(isinstance(i, (str, int, np.integer, np.str_)) for i in value) else ids
-    seen: set[str] = set()
-    for name in map(str, value):
+    """[N] node ids in their own types, each text once, since files and tables hold the texts."""
+    given = _to_numpy(value)
+    if len(given) != n:
+        raise GraphError(f"There must be one id per node, {n} in all; got {len(given)}.")
+    ids = id_array(given)
+    seen: dict[str, Any] = {}
+    for each in ids.tolist():
+        name = str(each)
+        if name in seen and type(seen[name]) is type(each):
+            raise GraphError(f"The node id '{safe(name)}' stands for more than one node; ids must be unique.")
         if name in seen:
-            raise GraphError(f"The node id '{name}' stands for more than one node; ids must be unique.")
-        seen.add(name)
-    return plain
+            raise GraphError(f"The node ids {seen[name]!r} and {each!r} read alike; ids must be unique as texts.")
+        seen[name] = each
+    return ids
 
 
 def merge_edges(

@@ -148,7 +148,7 @@ def test_sums_over_sampled_neighbours_are_unbiased() -> None:
     problem = make_large(graph, "none", 0.0, CPU)
     viewer, own = Viewer(problem), np.arange(20, dtype=np.int64)
     block = next(problem.blocks())
-    x = torch.as_tensor(graph.features)
+    x = torch.as_tensor(graph.features.copy())
     wanted = block.product(block.weights, x)[own]
     draws = []
     for draw in range(400):

@@ -128,7 +128,7 @@ def opinions(model: GDAMN, predictions: Predictions, node: int) -> dict[str, dic
 def contributions(model: GDAMN, graph: Graph, node: int, label: int) -> tuple[NDArray[np.float64], float, float, str]:
     """What each neighbour of the node, the node itself and the bias add to the label; and on what basis."""
     here = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
-    if model.settings.propagator != "gcn" or model.settings.layers < 2:
+    if model.settings_.propagator != "gcn" or model.settings_.layers < 2:
         stable = model.tensors_["edge.stable"][here].astype(np.float64)
         return stable, float(model.tensors_["loop.stable"][node]), 0.0, BY_WEIGHT
     messages, bias = last_messages(model, graph)

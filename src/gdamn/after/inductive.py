@@ -156,7 +156,7 @@ def _put_back(found: Answer, order: NDArray[np.int64], entries: NDArray[np.int64
 
 def _baseline(model: NetworkClassifier, problem: Problem) -> NDArray[np.float32]:
     """The probabilities of a baseline whose network is built anew over the problem."""
-    network, forward = model.build(problem, make_generator(Key(0)))
+    network, forward = model.as_trained().build(problem, make_generator(Key(0)))
     load_state(network, model.tensors_, "network", model.method)
     network.to(problem.device).eval()
     made: NDArray[np.float32] = F.softmax(forward(None), dim=1).cpu().numpy()
@@ -166,7 +166,7 @@ def _baseline(model: NetworkClassifier, problem: Problem) -> NDArray[np.float32]
 def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int) -> Answer:
     """q on the graph that it was chosen on: that of a start, or the one that p's attention refines."""
     q, where = rebuild_q(model, problem), graph_of_choice(model)
-    refines = "pseudo_labels" in model.tensors_ and (model.settings.hard or model.settings.soft)
+    refines = "pseudo_labels" in model.tensors_ and (model.settings_.hard or model.settings_.soft)
     weighed = as_weighed(problem, start_of_em(model))
     p = rebuild_p(model, weighed) if refines else None
     first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(problem, where)
@@ -214,7 +214,7 @@ def annotated(model: GDAMN, logits: Tensor, known: NDArray[np.int64]) -> Tensor:
 
     The settings treat it as they do in a fit, except that a drawn label becomes the likeliest one.
     """
-    s: Settings = model.settings
+    s: Settings = model.settings_
     labels = F.softmax(logits / s.pseudo_temperature, dim=1)
     if s.pseudo_labels != "soft":
         labels = F.one_hot(labels.argmax(1), labels.shape[1]).float()

@@ -154,6 +154,17 @@ def check_same_graph(model: NodeClassifier, graph: Graph, where: object) -> None
         raise GraphError(f"The model of '{where}' knows other edges than its graph: {changed}.")
 
 
+def check_same_edges(model: NodeClassifier, graph: Graph) -> None:
+    """Refuse a graph of other nodes or edges than those that the model has weighed."""
+    import numpy as np
+
+    known = len(model.probabilities_)
+    if graph.num_nodes != known:
+        raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
+    if not np.array_equal(model.tensors_["edge.index"], np.stack([graph.indices, graph.rows])):
+        raise GraphError("The graph has other edges than the graph that the model was fitted on.")
+
+
 def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float32]]:
     """The model's edge weights; an error that says why there are none."""
     weights = model.edge_weights_

@@ -31,8 +31,8 @@ def like(graph: Graph, fitted_on: Graph) -> Any:
 
 def make_view(graph: Graph, fitted_on: Graph, model: NodeClassifier) -> Problem:
     """The graph as a problem without any label, its features normalised as those of the fit were."""
-    s: Any = model.settings
-    device = choose_device(s.device)
+    s: Any = model.settings_
+    device = choose_device(model.settings.device)  # where to compute is today's choice, all else the fit's
     none = torch.zeros(0, dtype=torch.int64, device=device)
     return Problem(
         structure=graph.structure,
@@ -49,7 +49,7 @@ def make_view(graph: Graph, fitted_on: Graph, model: NodeClassifier) -> Problem:
 
 def rebuild_q(model: GDAMN, problem: Problem) -> nn.Module:
     """The saved q, in evaluation."""
-    s = model.settings
+    s = model.settings_
     q = make_propagator(s.propagator, [problem.x.width], problem.num_classes, s, make_generator(Key(0)))
     load_state(q, model.tensors_, "q", model.method)
     return q.to(problem.device).eval()
@@ -57,7 +57,7 @@ def rebuild_q(model: GDAMN, problem: Problem) -> nn.Module:
 
 def rebuild_p(model: GDAMN, problem: Problem) -> LabelNetwork:
     """The saved p over another graph."""
-    p = LabelNetwork(problem, model.settings, make_generator(Key(0)))
+    p = LabelNetwork(problem, model.settings_, make_generator(Key(0)))
     load_state(p, model.tensors_, "p", model.method)
     return p.to(problem.device).eval()
 
@@ -96,7 +96,7 @@ def start_of(model: GDAMN, record: Record) -> str:
     """The start of an epoch of q. Earlier models don't tell: of theirs auto tried the graph, then the features."""
     if "start" in record:
         return str(record["start"])
-    s = model.settings
+    s = model.settings_
     if s.start != "auto" or record["iteration"] > 0:
         return "graph" if s.start == "auto" else s.start
     at = model.history_.index(record)
@@ -107,4 +107,4 @@ def reweight_key(model: GDAMN) -> Key:
     """The noise that the fit weighed its edges with (it matters where ``reweight_samples`` > 0)."""
     chosen = model.best_epoch_.get("iteration", 0)
     iteration = chosen or max((record.get("iteration", 0) for record in model.history_), default=0)
-    return Key(model.settings.seed).fold("gdamn").fold("iteration").fold(iteration).fold("reweight")
+    return Key(model.settings_.seed).fold("gdamn").fold("iteration").fold(iteration).fold("reweight")

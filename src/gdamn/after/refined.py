@@ -15,11 +15,11 @@ from .. import io
 from ..base import NodeClassifier
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
-from .opened import attention
 from .predictions import Predictions, split_names
-from .selection import WEIGHTS, chosen_entries
+from .selection import WEIGHTS
 from .shown import safe
 from .tables import write_table
+from .weighed import Weighed, put_on, weigh
 
 SUFFIXES = (".csv", ".parquet", ".npz", ".pt", ".graphml")
 
@@ -27,32 +27,10 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
-    """The entries that stay, each with its weights.
-
-    Attributes:
-        graph: the graph of the fit.
-        chosen: [E] which of its CSR entries stay.
-        weights: ``hard``, ``soft``, ``stable`` of those that stay.
-        loops: ``hard``, ``soft``, ``stable`` [N] of the self-loops, which no file has as edges.
-        all_weights: ``hard``, ``soft``, ``stable`` [E] of all entries.
-    """
+class Refined(Weighed):
+    """The entries that stay, each with its weights, and the graph of the fit."""
 
     graph: Graph
-    chosen: NDArray[np.bool_]
-    weights: dict[str, NDArray[np.float32]]
-    loops: dict[str, NDArray[np.float32]]
-    all_weights: dict[str, NDArray[np.float32]]
-
-    @property
-    def sources(self) -> NDArray[np.int32]:
-        """Node numbers of the entries' sources."""
-        return self.graph.indices[self.chosen]
-
-    @property
-    def targets(self) -> NDArray[np.int32]:
-        """Node numbers of the entries' targets: those that hear."""
-        return self.graph.rows[self.chosen]
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -80,15 +58,8 @@ class Refined:
 
 
 def refine(model: NodeClassifier, graph: Graph, keep: str | None = None, top: int | None = None) -> Refined:
-    """The graph of the fit with the edges that stay (see :func:`gdamn.after.selection.chosen_entries`).
-
-    An entry whose stable weight is 0 never stays: readers take a weight of 0 for no edge, or for a mistake.
-    """
-    weights = attention(model, "refine a graph with")
-    index = np.stack([graph.indices, graph.rows])
-    chosen = chosen_entries(index, weights, graph.num_nodes, keep, top, graph.directed) & (weights["stable"] > 0)
-    loops = {name: model.tensors_[f"loop.{name}"] for name in WEIGHTS}
-    return Refined(graph, chosen, {name: weights[name][chosen] for name in WEIGHTS}, loops, weights)
+    """The graph of the fit with the edges that stay (:func:`gdamn.after.weighed.weigh`), for a file."""
+    return Refined(**vars(weigh(model, keep, top, directed=graph.directed, zeros=False)), graph=graph)
 
 
 def spread(values: NDArray[Any]) -> dict[str, float | None]:
@@ -151,12 +122,7 @@ def write_pt(path: Path, refined: Refined) -> None:
     """A PyTorch Geometric Data of tensors and lists, which opens with weights_only (docs/after-training.md)."""
     import torch
 
-    data = refined.graph.to_pyg()
-    data.edge_index = torch.as_tensor(np.stack([refined.sources, refined.targets]).astype(np.int64))
-    data.edge_weight = torch.as_tensor(refined.weights["stable"])
-    for name in WEIGHTS:
-        data[name] = torch.as_tensor(refined.weights[name])
-    data.loop_weight = torch.as_tensor(refined.loops["stable"])
+    data = put_on(refined.graph.to_pyg(), refined)
     data.node_ids = [each if isinstance(each, int) else str(each) for each in data.node_ids]
     with io.replacing(path) as temporary:
         torch.save(data, temporary)

@@ -79,6 +79,7 @@ class NetworkClassifier(NodeClassifier):
 
     settings_class: ClassVar[type[BaseSettings]] = NetworkSettings
     settings: SupervisedSettings
+    settings_: SupervisedSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The network, and its forward pass to logits [N, C]."""

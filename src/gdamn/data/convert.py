@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
+from ..validation import as_names
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -77,7 +78,7 @@ def _pyg_weights(data: Data) -> Any:
 def _pyg_ids(data: Data) -> list[Any] | None:
     """Node ids that a Data carries, or None."""
     ids = getattr(data, "node_ids", None)
-    return ids if ids is None or isinstance(ids, list) else list(np.asarray(ids).tolist())
+    return ids if ids is None else list(ids.tolist() if hasattr(ids, "data_ptr") else ids)
 
 
 def to_pyg(graph: Graph, *, sparse: bool = False) -> Data:
@@ -213,29 +214,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
 
 def _with_ids(graph: Graph, nodes: Sequence[Any] | None) -> Graph:
     """The graph with these node ids: any objects whose texts differ, since files and tables hold the texts."""
-    if nodes is None:
-        return graph
-    if len(nodes) != graph.num_nodes:
-        raise GraphError(f"There must be one id per node, {graph.num_nodes} in all; got {len(nodes)}.")
-    seen: dict[str, Any] = {}
-    for node in nodes:
-        if str(node) in seen:
-            raise GraphError(f"The node ids {seen[str(node)]!r} and {node!r} read alike; ids must be unique as texts.")
-        seen[str(node)] = node
-    return replace(graph, node_ids=_ids(nodes))
-
-
-def _ids(nodes: Sequence[Any]) -> NDArray[Any]:
-    """[N] ids as numbers or texts where all are, else as the objects that they are (tuples stay tuples)."""
-    for kind in (int, str):
-        if nodes and all(type(node) is kind for node in nodes):
-            try:
-                return np.array(nodes, dtype=np.int64 if kind is int else None)
-            except OverflowError:
-                break
-    made = np.empty(len(nodes), dtype=object)
-    made[:] = list(nodes)
-    return made
+    return graph if nodes is None else replace(graph, node_ids=as_names(nodes, graph.num_nodes))
 
 
 def _class_numbers(values: list[Any], graph: nx.Graph) -> tuple[NDArray[np.int64], list[str] | None]:

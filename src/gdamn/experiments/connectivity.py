@@ -35,7 +35,7 @@ def learned_weights(graph: Graph, model: NodeClassifier) -> Weights:
     """[E + N] what a method with attention has learned: A_stable, or the attention of a GAT."""
     if isinstance(model, GDAMN) and model.edge_weights_ is not None:
         return on_entries(graph, model.tensors_["edge.stable"], model.tensors_["loop.stable"])
-    if isinstance(model, GDAMN) and model.settings.p_propagator == "gat":
+    if isinstance(model, GDAMN) and model.settings_.p_propagator == "gat":
         return label_attention(graph, model)
     if isinstance(model, GATClassifier):
         return feature_attention(graph, model)
@@ -51,9 +51,10 @@ def on_entries(graph: Graph, edges: Weights, loops: Weights) -> Weights:
 
 def feature_attention(graph: Graph, model: GATClassifier) -> Weights:
     """[E + N] the attention of a GAT on features: mean over heads, then over layers."""
-    s = model.settings
+    trained = model.as_trained()
+    s = trained.settings
     problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
-    network, _ = model.build(problem, torch.Generator())
+    network, _ = trained.build(problem, torch.Generator())
     load_state(network, model.tensors_, "network", model.method)
     adjacency = Adjacency(problem.structure, problem.structure.tensor("weights", problem.device))
     return _mean_attention(network, adjacency, [problem.x])
@@ -61,7 +62,7 @@ def feature_attention(graph: Graph, model: GATClassifier) -> Weights:
 
 def label_attention(graph: Graph, model: GDAMN) -> Weights:
     """[E + N] the attention of p where p is a GAT on labels: mean over heads, then over layers."""
-    s = model.settings
+    s = model.as_trained().settings
     problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
     p = LabelNetwork(problem, s, torch.Generator())
     load_state(p, model.tensors_, "p", model.method)

@@ -94,7 +94,7 @@ def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tup
     spec = RunSpec(unit.spec.dataset, "gdamn", (unit.seed,), settings=unit.extra["gdamn"])
     model = runs.make_estimator(spec, unit.seed).fit(graph, progress=progress)
     assert isinstance(model, GDAMN)
-    weights = normalised(graph, learned_weights(graph, model), model.settings.stable_norm)
+    weights = normalised(graph, learned_weights(graph, model), model.settings_.stable_norm)
     return weights, {"predicted_alike": predicted_alike(graph, model)}
 
 

@@ -63,10 +63,3 @@ def check_transpose(pattern: Pattern) -> None:
 def _refuse_shape(operation: str, name: str, tensor: Tensor, shape: tuple[int, ...]) -> NoReturn:
     wanted = ", ".join("any" if size == -1 else str(size) for size in shape)
     raise GraphError(f"{operation}: {name} must have the shape [{wanted}]; got {list(tensor.shape)}.")
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view of the array that can't be written through; the caller's own array stays as it is."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

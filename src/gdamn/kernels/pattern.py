@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .checks import check_csr, read_only
+from ..sealed import as_tensor, seal_fields, sealed
+from .checks import check_csr
 
 if TYPE_CHECKING:
     import torch
@@ -45,15 +46,11 @@ class Pattern:
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        """Hold views that can't be written through: the compiled loops trust these arrays.
+        """Hold arrays that can't be written through: the compiled loops trust them.
 
         All of them, always: the loops are compiled apart for arrays that can be written and for those that can't.
         """
-        views: dict[int, NDArray[Any]] = {}
-        for name in ("indptr", "indices", "t_indptr", "t_indices", "t_perm"):
-            array = getattr(self, name)
-            view = views.setdefault(id(array), read_only(array))  # what is one array stays one
-            object.__setattr__(self, name, view)
+        seal_fields(self, ("indptr", "indices", "t_indptr", "t_indices", "t_perm"))
 
     @classmethod
     def from_csr(cls, indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> Pattern:
@@ -81,17 +78,17 @@ class Pattern:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """[E] row of each entry."""
-        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
+        return sealed(np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr)))
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
         """[B + 1] boundaries of runs of rows with about equal work."""
-        return balanced_blocks(self.indptr)
+        return sealed(balanced_blocks(self.indptr))
 
     @cached_property
     def t_blocks(self) -> NDArray[np.int64]:
         """[B + 1] the same for the transpose."""
-        return balanced_blocks(self.t_indptr)
+        return sealed(balanced_blocks(self.t_indptr))
 
     @cached_property
     def spread_blocks(self) -> NDArray[np.int64]:
@@ -102,8 +99,8 @@ class Pattern:
         """
         columns = max(1, self.shape[1])
         if self.num_entries < SPREAD * columns:
-            return np.zeros(1, np.int64)
-        return balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns)))
+            return sealed(np.zeros(1, np.int64))
+        return sealed(balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns))))
 
     @cached_property
     def symmetric(self) -> bool:
@@ -133,7 +130,7 @@ class Pattern:
 
         key = (name, str(device))
         if key not in self._tensors:
-            self._tensors[key] = torch.from_numpy(np.array(getattr(self, name), np.int64)).to(device)
+            self._tensors[key] = as_tensor(getattr(self, name)).to(device, torch.int64)
         found: torch.Tensor = self._tensors[key]
         return found
 

@@ -30,6 +30,7 @@ from ..kernels import Key, Pattern, sddmm
 from ..kernels.fused import Inputs, SampledAttention, draw
 from ..label_network import LabelNetwork
 from ..problem import Problem, check_learnable, known_labels
+from ..sealed import as_tensor, sealed
 from ..structure import Structure
 from ..training import Watch, make_generator
 from .memory import edges_fit
@@ -64,7 +65,7 @@ class LeanStructure(Structure):
         """[E] True where the entry may be cut; made when it is asked for."""
         free = np.ones(self.pattern.num_entries, bool)
         free[self.loops] = False
-        return free
+        return sealed(free)
 
 
 def lean_structure(graph: Graph) -> LeanStructure:
@@ -115,7 +116,7 @@ class FusedLabelNetwork(LabelNetwork):
         """What is constant while Ŷ is."""
         assert self.hard is not None
         assert self.soft is not None
-        weights = torch.as_tensor(self.problem.structure.weights) if self.weighted else torch.empty(0)
+        weights = as_tensor(self.problem.structure.weights) if self.weighted else torch.empty(0)
         known = F.normalize(labels, dim=1, eps=1e-12)
         temperatures = -1 / self.soft.temperature, self.hard.temperature
         return Inputs(self.problem.structure.pattern, weights, labels, known, *temperatures, self.s.prior_clamp)
@@ -147,7 +148,7 @@ class FusedLabelNetwork(LabelNetwork):
     def reweighting(self, labels: Tensor, key: Key) -> dict[str, Tensor]:
         """Line 14: the weights that q propagates on, and nothing else per edge."""
         hard, soft = self.attentions(labels)
-        existing = torch.as_tensor(self.problem.structure.weights) if self.weighted else None
+        existing = as_tensor(self.problem.structure.weights) if self.weighted else None
         if self.s.reweight == "stable":
             hard.mul_(soft)
         elif existing is not None:
@@ -163,7 +164,7 @@ class FusedLabelNetwork(LabelNetwork):
         structure = self.problem.structure
         assert isinstance(structure, LeanStructure)
         hard = torch.sigmoid_(sddmm(structure.pattern, turned, labels))
-        hard[torch.as_tensor(structure.loops)] = 1.0
+        hard[as_tensor(structure.loops)] = 1.0
         return hard, soft
 
 
@@ -208,7 +209,7 @@ def edge_weights(
     """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
     assert isinstance(structure, LeanStructure)
     hard, soft = attentions
-    stable = hard * (soft if s.reweight == "stable" else torch.as_tensor(structure.weights))
+    stable = hard * (soft if s.reweight == "stable" else as_tensor(structure.weights))
     found: dict[str, NDArray[Any]] = {}
     for name, value in {"hard": hard, "soft": soft, "stable": stable, "used": used}.items():
         found[f"edge.{name}"] = value.numpy()[structure.free]

@@ -56,16 +56,17 @@ class Viewer:
     def halo(self, own: NDArray[np.int64], hops: int) -> View:
         """The induced graph of the own nodes and what is within ``hops`` of them."""
         graph = self.problem.graph
+        arrays = graph.indptr, graph.indices
         seen = np.zeros(graph.num_nodes, bool)
         seen[own] = True
         for _ in range(hops):
-            csr.mark_neighbours(graph.indptr, graph.indices, np.flatnonzero(seen), seen)
+            csr.mark_neighbours(*arrays, np.flatnonzero(seen), seen)
         nodes = np.flatnonzero(seen)
         self.local[nodes] = np.arange(len(nodes), dtype=np.int32)
         indptr = np.zeros(len(nodes) + 1, np.int64)
-        np.cumsum(csr.count_rows(graph.indptr, graph.indices, nodes, self.local), out=indptr[1:])
+        np.cumsum(csr.count_rows(*arrays, nodes, self.local), out=indptr[1:])
         indices, places = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int64)
-        csr.fill_rows(graph.indptr, graph.indices, nodes, self.local, indptr, indices, places)
+        csr.fill_rows(*arrays, nodes, self.local, indptr, indices, places)
         return self._view(nodes, own, indptr, indices, places, np.ones(len(nodes), np.float32))
 
     def sampled(self, own: NDArray[np.int64], hops: int, fanout: int, key: Key) -> View:
@@ -74,24 +75,25 @@ class Viewer:
         Each of the k neighbours that stand for d weighs d / k times as much: sums over neighbours are unbiased.
         """
         graph = self.problem.graph
+        rows, columns = graph.indptr, graph.indices
         seen = np.zeros(graph.num_nodes, bool)
         seen[own] = True
         inner = own
         for _ in range(hops):
             inner = np.flatnonzero(seen)  # the nodes whose rows are sampled
-            _, places = csr.sample_rows(graph.indptr, inner, fanout, np.uint64(key.value))
+            _, places = csr.sample_rows(rows, inner, fanout, np.uint64(key.value))
             seen[graph.indices[places]] = True
         nodes = np.flatnonzero(seen)
         sampled = np.zeros(graph.num_nodes, bool)
         sampled[inner] = True
-        pointers, places = csr.sample_rows(graph.indptr, inner, fanout, np.uint64(key.value))
+        pointers, places = csr.sample_rows(rows, inner, fanout, np.uint64(key.value))
         counts = np.zeros(len(nodes), np.int64)
         counts[sampled[nodes]] = np.diff(pointers)
         ends = np.concatenate([[0], np.cumsum(counts)])
         self.local[nodes] = np.arange(len(nodes), dtype=np.int32)
         indptr = np.empty(len(nodes) + 1, np.int64)
         indices, where = np.empty(len(places) + len(nodes), np.int32), np.empty(len(places) + len(nodes), np.int64)
-        csr.with_loops(nodes, self.local, graph.indices, ends, places, indptr, indices, where)
+        csr.with_loops(nodes, self.local, columns, ends, places, indptr, indices, where)
         degrees = np.diff(graph.indptr)[nodes]
         stands = np.where(counts > 0, degrees / np.maximum(counts, 1), 1).astype(np.float32)
         return self._view(nodes, own, indptr, indices, where, stands)

@@ -96,8 +96,9 @@ def show_outcome(outcome: Outcome) -> None:
 
     nodes = text.nodes_text(outcome.result)
     title = f"Methods on {fits.data_name(outcome.result)}" + (f", {nodes}" if nodes else "")
-    names = tuple(report.SHORT.values())
-    rows = [[row[at] for at in report.SHORT] for row in report.table_rows(outcome)]
+    shown = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
+    names = tuple(shown.values())
+    rows = [[row[at] for at in shown] for row in report.table_rows(outcome)]
     display.show_rows(title, names, rows, right=names[1:], wrap=False)
     display.note(outcome.result["verdict"])
     footnote = wilcoxon_note(outcome.result["tests"])

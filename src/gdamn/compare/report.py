@@ -27,8 +27,11 @@ COLUMNS = (
     "seconds a fit",
 )
 
-SHORT = {0: "method", 1: "test", 2: "validation", 4: "to highest", 7: "p (t, Holm)", 6: "p (W)", 8: "seconds"}
+SHORT = {0: "method", 1: "test", 2: "validation", 4: "to top", 7: "p (Holm)", 6: "p (W)", 8: "s a fit"}
 """The columns that fit into a terminal, by their place in :data:`COLUMNS`, and their short names."""
+
+TESTED = (4, 5, 6, 7)
+"""The columns that need a test, which one seed can't have."""
 
 HOW_TO_READ = (
     "`to the highest` is the mean difference in points to the method of the highest mean, over the seeds of both. "

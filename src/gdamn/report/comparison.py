@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import io
+from ..accuracy import spread_nodes
 from ..compare.fits import data_name
 from ..compare.text import accuracy_text, nodes_text
-from ..compare.verdict import separated, wilcoxon_note
+from ..compare.verdict import chance, separated, wilcoxon_note
 from . import charts
 from .overview import own_settings
 from .page import Cell, Table, render
@@ -58,7 +59,12 @@ def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if best is not None:
         close = [r for r in result["results"] if r is not best and not separated(result["tests"].get(r["method"]))]
         name = "Highest mean on test" if close or len(result["results"]) == 1 else "Best on test"
-        found.insert(0, (name, visible(best["method"], 24), f"{accuracy_text(best['test_accuracy'])} % test accuracy"))
+        nodes = spread_nodes(best["test_accuracy"])
+        parts = [f"{accuracy_text(best['test_accuracy'])} %{f' of {nodes}' if nodes else ''}"]
+        if close:
+            first = close[0]["method"]
+            parts.append(f"not separated from {visible(first, 24)} ({chance(result['tests'].get(first))})")
+        found.insert(0, (name, visible(best["method"], 24), ", ".join(parts)))
     return found
 
 

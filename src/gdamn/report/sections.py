@@ -62,8 +62,8 @@ def pooled_nodes(bins: Calibration) -> str:
 
 
 def few(results: Sequence[SeedResult]) -> str | None:
-    """The warning that too few validation nodes calibrate; None where they are enough for every seed."""
-    return warning(min(result.validation for result in results))
+    """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
+    return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
 
 
 def seeds(run: Run) -> dict[str, Any]:
@@ -107,7 +107,6 @@ def classes(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | N
         "table": class_table(known, shown.graph.class_names),
         "confusion": confusion_chart(np.sum(known, axis=0), shown.graph.class_names),
         "calibration": None if bins is None else calibration(bins),
-        "few": few(results) or FEW_MEASURED,
     }
 
 
@@ -203,6 +202,4 @@ def chosen(shown: SeedFit) -> str:
         return ""
     right = best.get("val_accuracy")
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
-    return where + (
-        f" (validation accuracy {accuracy.full(right, shown.temperature.nodes)})" if right is not None else ""
-    )
+    return where + ("" if right is None else f", validation accuracy {accuracy.full(right, shown.temperature.nodes)}")

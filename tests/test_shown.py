@@ -14,6 +14,7 @@ from gdamn import Graph, display, report, runs
 from gdamn.accuracy import interval, short
 from gdamn.errors import DataError
 from gdamn.report.reading import Run
+from gdamn.spec import RunSpec
 
 CLASSES = ("cats", "dogs", "birds")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -104,3 +105,31 @@ def test_a_summary_with_impossible_nodes_is_refused(
     (folder / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(DataError, match="test_accuracy isn't mean, std and a share per seed"):
         Run.read(folder)
+
+
+def test_predict_and_replicate_tell_nodes_and_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Karate has 8 validation and 22 test nodes: intervals and a warning, no calibration error."""
+    from gdamn.after.opened import open_run
+    from gdamn.after.predictions import predict
+    from gdamn.after.show_results import show_predictions
+    from gdamn.replicate import replicate
+
+    monkeypatch.setenv("COLUMNS", "80")
+    runs.run(RunSpec("karate", "gcn", (0,), settings={"epochs": 3}), tmp_path)
+    told = predict([open_run(tmp_path)]).report
+    assert (told["validation"]["nodes"], told["test"]["nodes"]) == (8, 22)
+    assert told["test"]["interval_95"] == list(interval(told["test"]["accuracy"], 22))
+    assert [told[part][f"ece_{when}"] for part in ("validation", "test") for when in ("before", "after")] == [None] * 4
+    assert "only 8 validation nodes" in told["warning"]
+    show_predictions(told)
+    shown = capsys.readouterr().out
+    assert "Accuracy (95 % interval)" in shown
+    assert short(told["test"]["accuracy"], 22) in shown
+    assert "error before" not in shown
+    assert told["warning"] in shown
+    (row,) = replicate(tmp_path / "summary.json")
+    assert row["same"]
+    assert row["nodes"] == 22
+    assert row["interval_95"] == list(interval(row["now"], 22))

@@ -95,6 +95,9 @@ def test_predict(suffix: str, run: Path, gdamn: Command) -> None:
     assert (table.predicted.astype(int) == opened.model.predict()).all()
     told = json.loads(gdamn("predict", run, "-o", f"p{suffix}", "--force", "--json", "--seed", 1).out)
     assert told["seeds"] == [1]
+    for name, mask in (("validation", "val"), ("test", "test")):
+        assert told[name]["interval_95"][0] < told[name]["accuracy"] <= told[name]["interval_95"][1]
+        assert told[name]["nodes"] == int(open_run(run, 1).graph().mask(mask).sum())
     assert told["validation"]["nll_after"] <= told["validation"]["nll_before"]
     assert told["test"]["accuracy"] == open_run(run, 1).model.score_on(open_run(run, 1).graph())
 

@@ -46,9 +46,9 @@ def show_accuracies(report: Mapping[str, Any]) -> None:
                 rows.append(("cross-fitted halves", "", "", errors[0], display.percent(halves)))
     if not rows:
         return
-    columns = ("nodes of", "nodes", "accuracy (95 % interval)", "error before", "after")
+    columns = ("nodes of", "nodes", "accuracy", "error before", "after")
     shown = 5 if any(row[3] != "–" for row in rows) else 3
-    title = "Accuracy and expected calibration error" if shown == 5 else "Accuracy"
+    title = "Accuracy (95 % interval)" + (" and expected calibration error" if shown == 5 else "")
     display.show_rows(title, columns[:shown], [row[:shown] for row in rows], right=columns[1:])
 
 

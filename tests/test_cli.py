@@ -182,7 +182,7 @@ def test_train_writes_every_file(trained: Trained) -> None:
     assert sorted(path.name for path in out.iterdir()) == files
     for seed in ("seed-3", "seed-4"):
         assert sorted(path.name for path in (out / seed).iterdir()) == sorted([*SEED_FILES, "history.jsonl"])
-        assert header(out / seed / "predictions.csv") == ["node", "predicted", "probability", "split"]
+        assert header(out / seed / "predictions.csv") == ["node", "predicted", "confidence", "split"]
         assert header(out / seed / "edges.csv") == ["source", "target", "hard", "soft", "stable"]
         history = [json.loads(line) for line in (out / seed / "history.jsonl").read_text().splitlines()]
         assert [record["phase"] for record in history] == ["pre-train"] * 4 + ["M-step 1"] * 3 + ["E-step 1"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from gdamn.compare.engine import compare, make_specs, method_names
 from gdamn.compare.fits import FitStore
 from gdamn.compare.paired import holm, paired
 from gdamn.compare.plot import lowest_shown
+from gdamn.compare.text import p_text, spread_text
+from gdamn.compare.verdict import verdict, wilcoxon_note
 from gdamn.config import BEFORE
 from gdamn.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
@@ -69,8 +72,17 @@ def test_every_file_says_the_same(compared: tuple[Path, subprocess.CompletedProc
     for r in result["results"]:
         cells = [float(row["test_accuracy"]) for row in rows if row["method"] == r["method"]]
         assert cells == pytest.approx(r["test_accuracy"]["per_seed"], abs=1e-6)
-        assert f"| {r['method']} | {report.spread_text(r['test_accuracy'])} |" in (out / "compare.md").read_text()
-        assert report.spread_text(r["test_accuracy"]) in done.stdout
+        assert f"| {r['method']} | {spread_text(r['test_accuracy'])} |" in (out / "compare.md").read_text()
+        assert spread_text(r["test_accuracy"]) in done.stdout
+        assert r["test_accuracy"]["nodes"] == [22, 22, 22]
+        assert all(row["test_nodes"] == "22" and row["test_low"] < row["test_accuracy"] for row in rows)
+    page = " ".join(re.sub(r"<[^>]*>", " ", (out / "compare.html").read_text()).split())
+    assert "Best on test" not in page or "not separated" not in result["verdict"]
+    for place in (page, (out / "compare.md").read_text(), done.stdout):  # three seeds
+        assert result["verdict"] in place
+        assert "at least 6 seeds" in place
+        assert "22 test nodes and 8 validation nodes" in place
+    assert all(test["wilcoxon_p"] is None for test in result["tests"].values())
     assert (out / "compare.png").read_bytes().startswith(b"\x89PNG")
     lines = done.stderr.splitlines()
     assert len(lines) == 9
@@ -242,15 +254,32 @@ def test_paired_values_are_those_of_scipy() -> None:
     assert (test["higher"], test["lower"]) == (4, 1)
     assert test["difference"] == pytest.approx(sum(a) / 5 - sum(b) / 5)
     assert test["t_p"] == pytest.approx(ttest_rel(a, b).pvalue)
-    assert test["wilcoxon_p"] == pytest.approx(wilcoxon(a, b).pvalue)
+    assert test["wilcoxon_p"] is None  # 5 seeds can't reach 0.05
+    first, second = {**first, 10: 0.85, 11: 0.84}, {**second, 10: 0.79, 11: 0.81}
+    test = paired(first, second)
+    assert test is not None
+    assert test["seeds"] == 7
+    assert test["wilcoxon_p"] == pytest.approx(wilcoxon([*a, 0.85, 0.84], [*b, 0.79, 0.81]).pvalue)
 
 
 def test_paired_by_hand() -> None:
-    """Differences 1, 2, 3: t = 2 / (1 / √3) with 2 degrees of freedom, p = 1 - t / √(t² + 2); 2 of 8 sign patterns."""
+    """Differences 1, 2, 3: t = 2 / (1 / √3) with 2 degrees of freedom, p = 1 - t / √(t² + 2)."""
     test = paired({0: 2.0, 1: 4.0, 2: 6.0}, {0: 1.0, 1: 2.0, 2: 3.0})
     assert test is not None
     assert test["t_p"] == pytest.approx(1 - (12 / 14) ** 0.5)
-    assert test["wilcoxon_p"] == pytest.approx(2 / 8)
+    assert test["wilcoxon_p"] is None
+
+
+@pytest.mark.parametrize("seeds", range(2, 12))
+def test_wilcoxon_is_told_only_where_it_could_reach_a_twentieth(seeds: int) -> None:
+    """All differences of one sign give the smallest p there is, 2/2ⁿ; seeds without a difference don't count."""
+    ours, theirs = {s: float(s + 1) for s in range(seeds)}, dict.fromkeys(range(seeds), 0.0)
+    for same in (0, 3):
+        test = paired(
+            {**ours, **{100 + s: 0.5 for s in range(same)}}, {**theirs, **{100 + s: 0.5 for s in range(same)}}
+        )
+        assert test is not None
+        assert (test["wilcoxon_p"] is None) == (2 / 2**seeds >= 0.05), (seeds, same)
 
 
 def test_paired_where_there_is_little_to_test() -> None:
@@ -258,10 +287,44 @@ def test_paired_where_there_is_little_to_test() -> None:
     assert paired({0: 0.5, 1: None}, {0: 0.6, 1: 0.7}) is None
     same = paired({0: 0.5, 1: 0.6}, {0: 0.5, 1: 0.6})
     assert same is not None
+    assert (same["t_p"], same["wilcoxon_p"]) == (1.0, None)
+    same = paired(dict.fromkeys(range(6), 0.5), dict.fromkeys(range(6), 0.5))
+    assert same is not None
     assert (same["t_p"], same["wilcoxon_p"]) == (1.0, 1.0)
     constant = paired({0: 0.5, 1: 0.75}, {0: 0.25, 1: 0.5})
     assert constant is not None
     assert constant["t_p"] is None
+
+
+def told(*p_values: float | None, wilcoxon_p: float | None = 0.5) -> dict[str, dict[str, Any]]:
+    return {name: {"t_p_holm": p, "wilcoxon_p": wilcoxon_p} for name, p in zip("bcdef", p_values, strict=False)}
+
+
+def test_the_highest_mean_is_called_best_only_where_the_test_separates_it() -> None:
+    assert verdict("a", ["b"], told(0.147), False) == (
+        "a has the highest mean test accuracy, not separated from b (p = 0.147)."
+    )
+    assert verdict("a", ["b", "c", "d"], told(0.2, 0.01, 0.05), True) == (
+        "a has the highest mean test accuracy of the methods that finished every seed, not separated from b "
+        "(p = 0.200) and d (p = 0.050)."
+    )
+    many = verdict("a", list("bcdef"), told(*[0.3] * 5), False)
+    assert many.endswith("from b (p = 0.300), c (p = 0.300), d (p = 0.300) and 2 more.")
+    assert verdict("a", ["b", "c"], told(0.0001, 0.049), False) == (
+        "a has the highest mean test accuracy, separated from every other method (p = 0.049, t-test with Holm's "
+        "correction)."
+    )
+    assert "separated from b (p < 0.001, t-test" in verdict("a", ["b"], told(1e-9), False)
+    assert "not separated from b (too few seeds for a test)." in verdict("a", ["b"], {}, False)
+    assert "not separated from b (no test)." in verdict("a", ["b"], told(None), False)
+    assert verdict("a", [], {}, False) == "a is the only method."
+
+
+def test_a_hopeless_wilcoxon_has_a_footnote() -> None:
+    assert wilcoxon_note(told(0.1)) is None
+    note = wilcoxon_note(told(0.1, wilcoxon_p=None))
+    assert note is not None
+    assert "at least 6 seeds" in note
 
 
 def test_holm_by_hand() -> None:
@@ -309,7 +372,7 @@ def test_a_method_far_behind_does_not_press_the_plot() -> None:
 
 def test_ranges_and_small_p_values() -> None:
     assert report.ranges([0, 1, 2, 5, 7, 8]) == "0–2, 5, 7–8"
-    assert [report.p_text(p) for p in (None, 0.0001, 0.0123)] == ["–", "<0.001", "0.012"]
+    assert [p_text(p) for p in (None, 0.0001, 0.0123)] == ["–", "<0.001", "0.012"]
 
 
 def test_fits_from_before_a_setting_existed_are_used_again(tmp_path: Path) -> None:

@@ -402,3 +402,31 @@ def test_the_page_has_the_verdict_of_the_text(agrees: bool | None, tmp_path: Pat
     page = write_experiment(content, ("rate", "accuracy"), [("0.1", "83.9")], tmp_path).read_text(encoding="utf-8")
     said = {verdict: str(escape(f"Our numbers {verdict}")) in page for verdict in writing.VERDICTS.values()}
     assert said == {verdict: verdict == writing.VERDICTS[agrees] for verdict in writing.VERDICTS.values()}
+
+
+def test_fig4_needs_more_than_the_highest_mean() -> None:
+    """A_stable ahead of every S by its mean alone decides nothing; ahead by more than luck does."""
+    from gdamn.experiments import fig4
+    from gdamn.runs import spread as spread_of_values
+
+    def verdict(lead: list[float]) -> bool | None:
+        seeds = range(len(lead))
+        found = {
+            (fig4.name_of("cora", samples), seed): {
+                "test_accuracy": 0.8 + 0.001 * seed + (0 if samples else lead[seed])
+            }
+            for samples in fig4.SAMPLES
+            for seed in seeds
+        }
+        spreads = {
+            str(samples): spread_of_values(
+                [found[fig4.name_of("cora", samples), seed]["test_accuracy"] for seed in seeds]
+            )
+            for samples in fig4.SAMPLES
+        }
+        agrees: bool | None = fig4.claims_of("cora", spreads, list(seeds), found)[0]["agrees"]
+        return agrees
+
+    assert verdict([0.05, -0.02, 0.01]) is None
+    assert verdict([0.02, 0.021, 0.019, 0.02, 0.022]) is True
+    assert verdict([-0.02, -0.021, -0.019, -0.02, -0.022]) is False

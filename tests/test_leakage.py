@@ -8,6 +8,7 @@ import pytest
 from gdamn import Graph
 from gdamn.data import load
 from gdamn.methods import METHODS, make
+from gdamn.runs import write_seed
 
 WANTED = {"epochs": 4, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1}
 
@@ -42,6 +43,20 @@ def test_labels_outside_train_and_validation_are_never_read(graph, name, how):
     assert np.array_equal(a.predict_proba(), b.predict_proba())
     if how == "other":
         assert a.score("test") != b.score("test")  # the scrambling did change the test labels
+
+
+def test_no_test_label_is_read_for_the_confidence_that_is_written(graph, tmp_path):
+    """predictions.csv is calibrated: by validation labels, and by no test or training label."""
+    model = fit("gdamn", graph)
+    blind = scrambled(graph, graph.train_mask | graph.val_mask)
+    write_seed(tmp_path / "a", graph, model)
+    write_seed(tmp_path / "b", blind, fit("gdamn", blind))
+    written = (tmp_path / "a" / "predictions.csv").read_bytes()
+    assert written == (tmp_path / "b" / "predictions.csv").read_bytes()
+    write_seed(tmp_path / "c", scrambled(graph, graph.val_mask), model)
+    assert written == (tmp_path / "c" / "predictions.csv").read_bytes()
+    write_seed(tmp_path / "d", scrambled(graph, ~graph.val_mask), model)
+    assert written != (tmp_path / "d" / "predictions.csv").read_bytes()  # the comparison can fail
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -29,6 +29,7 @@ class FakeModel:
     """Predicts the label that it is told, and gives every edge that was planted a low weight."""
 
     protocol_: ClassVar[dict[str, Any]] = {"split": "fixed", "selection": "last epoch", "seed": 0}
+    best_epoch_: ClassVar[dict[str, Any]] = {}
     seconds_ = 0.5
     epochs_ = 3
     attention = True
@@ -169,11 +170,11 @@ def test_run_writes_every_file(tmp_path: Path) -> None:
 
     with (out / "seed-4" / "predictions.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [
-            ["node", "predicted", "probability", "split"],
-            ["a", "x", "0.75", "train"],
-            ["b,c", "x", "0.75", "val"],
-            ["d", "y", "0.75", "test"],
-            ["e", "z", "0.75", "none"],
+            ["node", "predicted", "confidence", "split"],
+            ["a", "x", "0.666666", "train"],  # the one validation node is right: (1 + 1) / (1 + 2)
+            ["b,c", "x", "0.666666", "val"],
+            ["d", "y", "0.666666", "test"],
+            ["e", "z", "0.666666", "none"],
         ]
     with (out / "seed-4" / "edges.csv").open(newline="") as file:
         rows = list(csv.reader(file))

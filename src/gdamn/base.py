@@ -179,7 +179,11 @@ class NodeClassifier:
         return labels
 
     def predict_proba(self) -> NDArray[np.float32]:
-        """[N, C] class probabilities of every node."""
+        """[N, C] class probabilities of every node, raw as the network gave them.
+
+        What commands and files call confidence is calibrated on validation nodes; the way there is
+        ``gdamn.after.calibration.calibrated(model.predict_proba(), graph)``.
+        """
         return self.probabilities_.copy()
 
     def score(self, mask: str = "test") -> float:

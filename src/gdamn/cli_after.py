@@ -132,13 +132,15 @@ def refine(
     with working("refining"):
         from .after import refined
         from .after.predictions import of_fit
+        from .chosen import sentence_of
 
         check_output(out, refined.SUFFIXES, force)
         opened = opened_run(run, seed, data_root)
         graph = opened.graph()
         found = refined.refine(opened.model, graph, keep, top)
-        refined.write_refined(out, found, of_fit(opened, graph))
+        refined.write_refined(out, found, of_fit(opened.model, graph))
     report = {"run": str(run), "seed": opened.seed, "keep": keep, "top": top, **found.report(), "written": str(out)}
+    report["labels_before_em"] = sentence_of(opened.model)
     if as_json:
         echo_json(report)
         return
@@ -172,7 +174,7 @@ def explain(
         opened = opened_run(run, seed, data_root)
         graph = opened.graph()
         at = reasons.find_node(graph, node)
-        found = reasons.explain(opened.model, graph, of_fit(opened, graph), at)
+        found = reasons.explain(opened.model, graph, of_fit(opened.model, graph), at)
         if plot is not None:
             from .after.explain_plot import draw
 
@@ -207,17 +209,20 @@ def edges(
     with working("judging edges"):
         from .after.predictions import of_fit
         from .after.suspicious import suspicious as judged
+        from .chosen import sentence_of
 
         opened = opened_run(run, seed, data_root)
         graph = opened.graph()
-        found = judged(opened.model, graph, of_fit(opened, graph), suspicious)
+        predicted = of_fit(opened.model, graph)
+        found = judged(opened.model, graph, predicted, suspicious)
+        remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(opened.model)}
         if out is not None:
             write_table(out, found)
     from .after.show_results import as_rows, show_suspicious
 
     if as_json:
-        echo_json({"run": str(run), "seed": opened.seed, "edges": as_rows(found)})
+        echo_json({"run": str(run), "seed": opened.seed, **remarks, "edges": as_rows(found)})
         return
-    show_suspicious(found)
+    show_suspicious(found, *remarks.values())
     if out is not None:
         display.note(f"Written to {out}")

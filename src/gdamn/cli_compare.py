@@ -56,7 +56,7 @@ def compare(
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else.")] = False,
 ) -> None:
-    """Compare methods on a data set: the same splits and seeds for all, and paired tests against the best.
+    """Compare methods on a data set: the same splits and seeds for all, and paired tests against the highest mean.
 
     Writes compare.html, compare.json, compare.md, compare.csv and compare.png. A comparison that was stopped goes on
     with the same command; more methods or seeds may be added in the same folder.
@@ -91,11 +91,18 @@ def compare(
 
 def show_outcome(outcome: Outcome) -> None:
     """A finished comparison in the terminal."""
-    from .compare import fits, report
+    from .compare import fits, report, text
+    from .compare.verdict import wilcoxon_note
 
-    title = f"Methods on {fits.data_name(outcome.result)}"
-    names = tuple(report.SHORT.values())
-    rows = [[row[at] for at in report.SHORT] for row in report.table_rows(outcome)]
+    nodes = text.nodes_text(outcome.result)
+    title = f"Methods on {fits.data_name(outcome.result)}" + (f", {nodes}" if nodes else "")
+    shown = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
+    names = tuple(shown.values())
+    rows = [[row[at] for at in shown] for row in report.table_rows(outcome)]
     display.show_rows(title, names, rows, right=names[1:], wrap=False)
+    display.note(outcome.result["verdict"])
+    footnote = wilcoxon_note(outcome.result["tests"])
+    if footnote is not None:
+        display.note(footnote)
     for failure in outcome.result["failed"]:
         display.note(f"{failure['method']} seed {failure['seed']} is not finished: {failure['reason']}")

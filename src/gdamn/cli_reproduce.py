@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import display
+from . import accuracy, display
 from .cli import DataRoot, app, parse_pairs, reporting
 from .cli_compare import Changes, Force, Jobs, Threads
 from .errors import ConfigError
@@ -190,8 +190,8 @@ class UnitView(display.CountView):
     def finished(self, task: Any, result: Mapping[str, Any]) -> None:
         """A unit is done."""
         self._done += 1
-        accuracy = result.get("test_accuracy")
-        said = f", test {display.percent(accuracy)}" if isinstance(accuracy, float) else ""
+        value = result.get("test_accuracy")
+        said = f", test {accuracy.full(value, result.get('test_nodes'))}" if isinstance(value, float) else ""
         self.count(self._done, f"{task[0]}, seed {task[1]}{said}")
 
 

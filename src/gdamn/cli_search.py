@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import display
+from . import accuracy, display
 from .cli import DataRoot, app, reporting
 from .errors import ConfigError
 from .own import TABLES
@@ -51,7 +51,9 @@ def tune(
             report=lambda done, _, value: view.count(done, f"best {100 * value:.2f} %"),
         )
     rows = [(name, value) for name, value in best["settings"].items()]
-    title = f"Best of {best['trials']} trials: validation {100 * best['val_accuracy']:.2f} %"
+    nodes = accuracy.count_text(best["val_nodes"])
+    title = f"Best of {best['trials']} trials: validation {100 * best['val_accuracy']:.2f} %, mean over {seeds} seeds"
+    title += f" of {nodes}" if nodes else ""
     display.show_rows(title, ("setting", "value"), rows)
     display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
 
@@ -81,11 +83,13 @@ def replicate(
             data_root=data_root,
             progress=view.update,
         )
-    shown = [
-        (row["seed"], display.percent(row["published"]), display.percent(row["now"]), "yes" if row["same"] else "no")
-        for row in rows
-    ]
-    display.show_rows("Test accuracy, published and now", ("seed", "published", "now", "same"), shown)
+    shown = []
+    for row in rows:
+        values = (accuracy.short(row[when], row["nodes"]) for when in ("published", "now"))
+        shown.append((row["seed"], *values, "yes" if row["same"] else "no"))
+    nodes = accuracy.count_text([row["nodes"] for row in rows])
+    title = f"Test accuracy{f' on {nodes}' if nodes else ''} (95 % interval), published and now"
+    display.show_rows(title, ("seed", "published", "now", "same"), shown)
     if not all(row["same"] for row in rows):
         raise typer.Exit(1)
 

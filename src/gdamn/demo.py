@@ -26,27 +26,30 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
         settings: settings per method, in place of its own.
     """
     from . import data, display, methods, runs
+    from .accuracy import short
 
     graph = data.load(DATASET, seed=seed, noise=NOISE)
     planted = int(graph.meta["planted"].sum()) // 2
+    nodes = int(graph.test_mask.sum())
     display.note(
         f"The {DATASET} graph: {graph.num_nodes:,} images of handwritten digits, {int(graph.train_mask.sum())} of "
         f"them labelled for training; {graph.num_edges:,} edges between images, {planted:,} of them planted between "
         "different digits."
     )
     rows: list[tuple[str, ...]] = []
-    result: dict[str, Any] = {"accuracy": {}, "noise": None}
+    result: dict[str, Any] = {"accuracy": {}, "nodes": nodes, "noise": None}
     with display.ProgressView(label="") as view:
         for name, what in SHOWN:
             model = methods.make(name, DATASET, seed=seed, overrides=(settings or {}).get(name, {}))
             model.fit(graph, progress=_named(view, name))
             accuracy = model.score("test")
             result["accuracy"][name] = accuracy
-            rows.append((name, what, display.percent(accuracy), f"{model.seconds_:.1f}"))
+            rows.append((name, what, short(accuracy, nodes), f"{model.seconds_:.1f}"))
             if model.edge_weights_ is not None and result["noise"] is None:
                 result["noise"] = runs.noise_report(graph, model.edge_weights_)
-    columns = ("method", "what it does", "test accuracy", "seconds")
+    columns = ("method", "what it does", f"test accuracy, {nodes:,} nodes", "seconds")
     display.show_rows("Three methods on the same noisy graph", columns, rows, right=columns[2:])
+    display.note(display.INTERVAL)
     if result["noise"]:
         _show_noise(result["noise"], graph.num_edges - planted)
     display.note("Next: gdamn train cora --seeds 5 trains on a benchmark; gdamn data list shows the others.")

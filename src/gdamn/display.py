@@ -15,6 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from . import accuracy
 from .printable import safe
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from .graph import Graph
+
+
+INTERVAL = "In brackets: the 95 % interval of an accuracy on so many nodes (Wilson)."
+"""What stands below a table with intervals."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -122,23 +127,42 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
     protocol = summary["protocol"]
     data = Path(summary["dataset"]).name  # own files have a whole path
     table = Table(title=f"{summary['method']} on {data}", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("seed", "test accuracy", "val accuracy", "epochs", "seconds"):
-        table.add_column(column, justify="left" if column == "seed" else "right")
     test, val = summary["test_accuracy"], summary["val_accuracy"]
+    heads = (f"{name} accuracy\n{accuracy.spread_nodes(part)}".strip() for name, part in (("test", test), ("val", val)))
+    for column in ("seed", *heads, "epochs", "seconds"):
+        table.add_column(column, justify="left" if column == "seed" else "right")
     for at, seed in enumerate(protocol["seeds"]):
         seconds = f"{summary['seconds_per_seed'][at]:.1f}"
-        row = (percent(test["per_seed"][at]), percent(val["per_seed"][at]), str(summary["epochs_per_seed"][at]))
-        table.add_row(str(seed), *row, seconds)
+        shown = (accuracy.short(part["per_seed"][at], accuracy.nodes_at(part, at)) for part in (test, val))
+        table.add_row(str(seed), *shown, str(summary["epochs_per_seed"][at]), seconds)
     if len(protocol["seeds"]) > 1:
         table.add_section()
         table.add_row("mean ± std", mean_std(test), mean_std(val), "", "", style="bold")
     console().print(table)
+    if test.get("nodes") or val.get("nodes"):
+        note(INTERVAL)
+    show_remarks(summary)
     noise = summary.get("noise")
     if noise:
         note(noise_line(noise))
     for line in summary.get("notes", ()):
         note(line)
     note(f"Results are in {out}; repeat the run with: gdamn train --config {out}/config.toml")
+
+
+def show_remarks(summary: Mapping[str, Any]) -> None:
+    """What people should know before they trust a run: too few validation nodes, and labels from before EM."""
+    from .after.calibration import warning
+    from .chosen import before_em_sentence
+
+    counts = summary["val_accuracy"].get("nodes")
+    if counts:
+        few = warning(min(counts))
+        if few is not None:
+            note(few)
+    early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
+    if early is not None:
+        note(early)
 
 
 def noise_line(noise: Mapping[str, float]) -> str:
@@ -204,8 +228,8 @@ def mean_std(spread: Mapping[str, Any]) -> str:
 
 def _detail(record: Mapping[str, Any]) -> str:
     """The loss and the validation accuracy of an epoch, where the record has them."""
-    loss, accuracy = record.get("loss"), record.get("val_accuracy")
-    parts = [f"loss {loss:.3f}" if isinstance(loss, float) else "", f"val {percent(accuracy)}" if accuracy else ""]
+    loss, right = record.get("loss"), record.get("val_accuracy")
+    parts = [f"loss {loss:.3f}" if isinstance(loss, float) else "", f"val {percent(right)}" if right else ""]
     return "  ".join(part for part in parts if part)
 
 

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from . import display
+from . import accuracy, display
 
 if TYPE_CHECKING:
     from .compare.engine import Fit, Watch
@@ -83,10 +83,7 @@ class CompareView:
             else:
                 self._fits[fit] = result
         if self._live is None:
-            said = result.get("failed") or (
-                f"test {display.percent(result['test_accuracy'])}, "
-                f"validation {display.percent(result['val_accuracy'])}, {result['seconds']:.1f} s"
-            )
+            said = result.get("failed") or told(result)
             count = f"{len(self._fits)} of {self.total}"
             display.note(f"{self._title}: {method} seed {seed}: {said} ({count})", stderr=True)
 
@@ -97,7 +94,10 @@ class CompareView:
 
     def _table(self) -> Table:
         clock = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - self._began))
-        title = f"{self._title} · {len(self._fits)} of {self.total} fits · {clock}" if self._title else "preparing"
+        nodes = accuracy.count_text([fit.get("test_nodes") for fit in self._fits.values()])
+        nodes = nodes.replace(" node", " test node")
+        parts = (self._title, f"{len(self._fits)} of {self.total} fits", clock, nodes)
+        title = " · ".join(filter(None, parts)) if self._title else "preparing"
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
         for name in ("method", "seeds", "test accuracy", "validation", "seconds", "now"):
             table.add_column(name, justify="left" if name in ("method", "now") else "right", no_wrap=True)
@@ -128,5 +128,15 @@ class CompareView:
         values = self._values(method, key)
         if not values:
             return ""
-        std = statistics.stdev(values) if len(values) > 1 else 0.0
-        return f"{100 * statistics.fmean(values):.1f} ± {100 * std:.1f} %"
+        if len(values) == 1:
+            nodes = key.replace("accuracy", "nodes")
+            return next(
+                accuracy.short(values[0], fit.get(nodes)) for (name, _), fit in self._fits.items() if name == method
+            )
+        return f"{100 * statistics.fmean(values):.1f} ± {100 * statistics.stdev(values):.1f} %"
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """The accuracies of a fit, each with its nodes and interval, and its time."""
+    test, validation = (accuracy.full(result[f"{p}_accuracy"], result.get(f"{p}_nodes")) for p in ("test", "val"))
+    return f"test {test}, validation {validation}, {result['seconds']:.1f} s"

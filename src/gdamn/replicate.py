@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .accuracy import measured, nodes_at
 from .errors import DataError
 from .pool import Progress
 from .result_file import check_result, read_json
@@ -67,9 +68,15 @@ def replicate(
     seeds = spec.seeds[:most_seeds]
     with tempfile.TemporaryDirectory() as folder:
         now = run(replace(spec, seeds=seeds), Path(folder), jobs=jobs, data_root=data_root, progress=progress)
+    again = now["test_accuracy"]
     return [
-        {"seed": seed, "published": before, "now": after, "same": before == after}
-        for seed, before, after in zip(
-            seeds, published["test_accuracy"]["per_seed"], now["test_accuracy"]["per_seed"], strict=False
+        {"seed": seed, "published": before, "now": after, "same": before == after, **about(after, nodes_at(again, at))}
+        for at, (seed, before, after) in enumerate(
+            zip(seeds, published["test_accuracy"]["per_seed"], again["per_seed"], strict=False)
         )
     ]
+
+
+def about(value: float | None, nodes: int | None) -> dict[str, Any]:
+    """The nodes and the 95 % interval of an accuracy."""
+    return {key: found for key, found in measured(value, nodes).items() if key != "accuracy"}

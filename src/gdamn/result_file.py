@@ -71,10 +71,18 @@ def _is_spread(found: Mapping[str, Any], seeds: int) -> bool:
     each = found.get("per_seed")
     if not isinstance(each, list) or len(each) != seeds or not all(v is None or _is_number(v, 1) for v in each):
         return False
+    nodes = found.get("nodes", [None] * seeds)
+    if not isinstance(nodes, list) or len(nodes) != seeds or not all(n is None or _is_count(n) for n in nodes):
+        return False
     mean, std = found.get("mean"), found.get("std")
     if mean is None:
         return std is None and all(v is None for v in each)
     return _is_number(mean, 1) and _is_number(std, 1)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number of things."""
+    return type(value) is int and 0 <= value <= MOST
 
 
 def _is_number(value: Any, most: float) -> bool:

@@ -10,7 +10,8 @@ from . import io
 from .compare.engine import by_seed
 from .compare.fits import data_name
 from .compare.paired import paired
-from .compare.report import markdown_table, p_text, signed, spread_text
+from .compare.report import markdown_table
+from .compare.text import p_text, signed, spread_text
 from .errors import DataError
 from .experiments.paper import printed
 from .replicate import is_single, read_results_of

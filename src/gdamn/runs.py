@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, io, lock, own_methods, pool, unfinished
+from .accuracy import with_nodes
 from .errors import ConfigError, OutputError
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
@@ -182,13 +183,19 @@ def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
 
 def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
+    from .chosen import is_before_em
+
     weights = estimator.edge_weights_
     notes = {"notes": graph.meta["notes"]} if "notes" in graph.meta else {}
+    nodes = {part: int((graph.mask(part) & (graph.labels >= 0)).sum()) for part in ("test", "val")}
     return {
         "split": graph.meta.get("split"),
         "selection": estimator.protocol_["selection"],
-        "test_accuracy": estimator.score("test") if graph.test_mask.any() else None,
-        "val_accuracy": estimator.score("val") if graph.val_mask.any() else None,
+        "test_accuracy": estimator.score("test") if nodes["test"] else None,
+        "val_accuracy": estimator.score("val") if nodes["val"] else None,
+        "test_nodes": nodes["test"],
+        "val_nodes": nodes["val"],
+        "before_em": is_before_em(estimator),
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
@@ -203,18 +210,9 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
     All of them are written before any takes its place, so that a full disk leaves an older run whole. Its
     ``summary.json`` goes in between, because from then on the folder doesn't hold what it tells of.
     """
-    import numpy as np
+    from .after.predictions import of_fit
 
-    predicted = estimator.predict()
-    split = np.full(graph.num_nodes, "none", dtype="<U5")
-    for name in ("train", "val", "test"):
-        split[graph.mask(name)] = name
-    columns = {
-        "node": graph.node_ids,
-        "predicted": np.array(graph.class_names, dtype=object)[predicted],
-        "probability": np.take_along_axis(estimator.predict_proba(), predicted[:, None], axis=1)[:, 0],
-        "split": split,
-    }
+    columns = of_fit(estimator, graph).short_columns()
     weights = estimator.edge_weights_
     with ExitStack() as stack:
         names = [name for name in SEED_FILES if name != "edges.csv" or weights is not None]
@@ -265,8 +263,8 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
             "selection": results[0]["selection"],
             "seeds": list(spec.seeds),
         },
-        "test_accuracy": spread([result["test_accuracy"] for result in results]),
-        "val_accuracy": spread([result["val_accuracy"] for result in results]),
+        "test_accuracy": spread_of(results, "test"),
+        "val_accuracy": spread_of(results, "val"),
         "seconds_per_seed": [result["seconds"] for result in results],
         "epochs_per_seed": [result["epochs"] for result in results],
         "peak_rss_mb": max(result["peak_rss_mb"] for result in results),
@@ -276,6 +274,9 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
     reports = [result["noise"] for result in results if result["noise"] is not None]
     if results[0].get("notes"):
         summary["notes"] = results[0]["notes"]
+    early = [seed for seed, result in zip(spec.seeds, results, strict=True) if result.get("before_em")]
+    if early:
+        summary["labels_before_em"] = early
     if reports:
         summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
     return summary
@@ -288,6 +289,12 @@ def split_text(dataset: str, splits: Sequence[object]) -> str:
     kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "own files"
     used = [str(split) for split in dict.fromkeys(splits) if split is not None and split != kind]
     return f"{kind}: {', '.join(used)}" if used else kind
+
+
+def spread_of(results: Sequence[Mapping[str, Any]], part: str) -> dict[str, Any]:
+    """Accuracies on ``test`` or ``val`` nodes over the seeds, each with its nodes and its 95 % interval."""
+    values, nodes = ([result.get(f"{part}_{what}") for result in results] for what in ("accuracy", "nodes"))
+    return with_nodes(spread(values), nodes)
 
 
 def spread(values: Sequence[float | None]) -> dict[str, Any]:

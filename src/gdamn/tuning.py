@@ -190,7 +190,8 @@ def tune(
                 done[:] = finished(study)
                 if report is not None and done:
                     report(len(done), trials, study.best_value)
-        return write_results(study, dataset, method, out, seeds)
+        nodes = [int(graphs[seed].val_mask.sum()) for seed in seeds]
+        return {**write_results(study, dataset, method, out, seeds), "val_nodes": nodes}
 
 
 def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:

@@ -84,7 +84,8 @@ def test_predict(suffix: str, run: Path, gdamn: Command) -> None:
     done = gdamn("predict", run, "-o", f"p{suffix}")
     assert done.code == 0, done.err
     assert "cross-fitted" in done.out
-    assert "test (read after everything)" in done.out
+    assert "test (read last)" in done.out
+    assert "95 % interval" in done.out
     path = gdamn.where / f"p{suffix}"
     table = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
     probabilities = table[["probability_0", "probability_1", "probability_2"]].to_numpy()
@@ -94,6 +95,9 @@ def test_predict(suffix: str, run: Path, gdamn: Command) -> None:
     assert (table.predicted.astype(int) == opened.model.predict()).all()
     told = json.loads(gdamn("predict", run, "-o", f"p{suffix}", "--force", "--json", "--seed", 1).out)
     assert told["seeds"] == [1]
+    for name, mask in (("validation", "val"), ("test", "test")):
+        assert told[name]["interval_95"][0] < told[name]["accuracy"] <= told[name]["interval_95"][1]
+        assert told[name]["nodes"] == int(open_run(run, 1).graph().mask(mask).sum())
     assert told["validation"]["nll_after"] <= told["validation"]["nll_before"]
     assert told["test"]["accuracy"] == open_run(run, 1).model.score_on(open_run(run, 1).graph())
 
@@ -112,8 +116,37 @@ def test_test_labels_change_nothing_that_is_written(run: Path, monkeypatch: pyte
 
 def test_raw_probabilities_are_the_saved_ones(run: Path, gdamn: Command) -> None:
     assert gdamn("predict", run, "-o", "raw.csv", "--raw").code == 0
-    saved = pd.read_csv(run / "seed-0" / "predictions.csv")
-    assert np.allclose(pd.read_csv(gdamn.where / "raw.csv").confidence, saved.probability, atol=1e-5)
+    saved = open_run(run).model.predict_proba().max(axis=1)
+    assert np.allclose(pd.read_csv(gdamn.where / "raw.csv").confidence, saved, atol=1e-5)
+
+
+def test_one_confidence_at_every_door(run: Path, gdamn: Command) -> None:
+    """predictions.csv of train, predict, explain, edges and the page's explorer say the same of every node."""
+    from gdamn.report import write_run
+
+    saved = pd.read_csv(run / "seed-0" / "predictions.csv", dtype={"node": str}).set_index("node").confidence
+    raw = open_run(run).model.predict_proba().max(axis=1)
+    assert np.abs(saved - raw).max() > 0.01  # calibrating did change something
+    assert gdamn("predict", run, "-o", "p.csv").code == 0
+    predicted = pd.read_csv(gdamn.where / "p.csv", dtype={"node": str}).set_index("node").confidence
+    assert np.allclose(saved, predicted, atol=1e-5)
+    node = saved.index[7]
+    told = json.loads(gdamn("explain", run, node, "--json").out)
+    assert told["confidence"] == pytest.approx(saved[node], abs=1e-5)
+    for each in told["neighbours"]:
+        assert each["confidence"] == pytest.approx(saved[each["node"]], abs=1e-5)
+    listed = json.loads(gdamn("edges", run, "--suspicious", 9, "--json").out)["edges"]
+    for row in listed:
+        assert row["source_confidence"] == pytest.approx(saved[str(row["source"])], abs=1e-5)
+    page = write_run(run, gdamn.where / "r.html", seed=0).read_text(encoding="utf-8")
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    shown = np.array(data["nodes"]["share"]).reshape(-1, data["nodes"]["tops"])[:, 0] / 1000
+    assert np.allclose(shown, saved[data["nodes"]["id"]], atol=6e-4)
+    edges, nodes = data["edges"], data["nodes"]["id"]
+    ranked = [{nodes[edges["a"][at]], nodes[edges["b"][at]]} for at in data["suspicious"]["edge"]]
+    assert ranked[:9] == [{str(row["source"]), str(row["target"])} for row in listed]
+    told = np.array(data["suspicious"]["suspicion"][:9]) / 1e4
+    assert np.allclose(told, [row["suspicion"] for row in listed], atol=6e-5)
 
 
 def test_the_mean_of_the_seeds(run: Path, gdamn: Command) -> None:
@@ -294,10 +327,10 @@ def test_own_files_new_nodes_and_odd_names(gdamn: Command) -> None:
     right = [row["predicted"] == graph.class_names[graph.labels[at]] for at, row in zip(held, of_new, strict=True)]
     assert np.mean(right) > 0.75
 
-    shown.append(gdamn("predict", "run", "--edges", "old-edges.csv", "-o", "same.csv", "--raw", "--json"))
+    shown.append(gdamn("predict", "run", "--edges", "old-edges.csv", "-o", "same.csv", "--json"))
     saved = pd.read_csv(gdamn.where / "run/seed-0/predictions.csv")
     same = pd.read_csv(gdamn.where / "same.csv")
-    assert np.allclose(saved.probability, same.confidence, atol=1e-5)  # the same graph under the name of a new one
+    assert np.allclose(saved.confidence, same.confidence, atol=1e-5)  # the same graph under the name of a new one
 
     shown += [gdamn("explain", "run", ODD[0], "--plot", "n.png"), gdamn("explain", "run", ODD[1])]
     shown += [gdamn("explain", "run", ODD[1], "--json"), gdamn("edges", "run", "--suspicious", 400)]

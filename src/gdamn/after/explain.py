@@ -80,6 +80,7 @@ def explain(model: NodeClassifier, graph: Graph, predictions: Predictions, node:
         **described(graph, predictions, node),
         "basis": basis,
         "read": graph_read(model),
+        "warning": predictions.temperature.warning,
         "opinions": opinions(model, predictions, node),
         "own": {"contribution": float(own), "share": float(own / total) if total > 0 else None},
         "bias": {"contribution": float(bias), "share": float(bias / total) if total > 0 else None},

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..accuracy import measured
+from ..chosen import before_em_sentence, is_before_em
 from ..errors import ConfigError
 from ..graph import SPLITS, Graph
 from . import calibration
-from .calibration import Temperature
+from .calibration import ENOUGH, Temperature
 
 if TYPE_CHECKING:
+    from ..base import NodeClassifier
     from .opened import Opened
 
 
@@ -49,17 +52,23 @@ class Predictions:
         found: NDArray[np.float64] = self.probabilities.max(axis=1)
         return found
 
+    def short_columns(self) -> dict[str, NDArray[Any]]:
+        """A table: node, predicted, confidence, split."""
+        return {
+            "node": self.graph.node_ids,
+            "predicted": np.array(self.graph.class_names, dtype=object)[self.predicted],
+            "confidence": self.confidence,
+            "split": self.split,
+        }
+
     def columns(self) -> dict[str, NDArray[Any]]:
-        """A table: node, predicted, confidence, split, and one probability per class."""
+        """The same, and one probability per class."""
         names = self.graph.class_names
         titles = [f"probability_{name}" for name in names]
         if len(set(titles)) < len(titles):
             titles = [f"probability_{at}_{name}" for at, name in enumerate(names)]
         return {
-            "node": self.graph.node_ids,
-            "predicted": np.array(names, dtype=object)[self.predicted],
-            "confidence": self.confidence,
-            "split": self.split,
+            **self.short_columns(),
             **{title: self.probabilities[:, at] for at, title in enumerate(titles)},
         }
 
@@ -75,7 +84,7 @@ def predict(
     fitted_on = graphs[0]
     check_same_split(models, graphs)
     raw = mean([opened.model.predict_proba() for opened in models])
-    temperature = fitted_temperature(raw, fitted_on, calibrate)
+    temperature = calibration.temperature_of(raw, fitted_on, calibrate)
     if nodes is None and edges is None:
         graph, shown, split = fitted_on, raw, split_names(fitted_on)
     else:
@@ -92,51 +101,56 @@ def predict(
         "predicted": counts(probabilities, graph.class_names),
         "mean_confidence": float(probabilities.max(axis=1).mean()),
         "notes": [] if graph is fitted_on else list(graph.meta.get("notes", [])),
-        "new_labelled": scored(shown, probabilities, (split == "new") & (graph.labels >= 0), graph.labels),
+        "new_labelled": scored(
+            shown, probabilities, (split == "new") & (graph.labels >= 0), graph.labels, temperature.nodes
+        ),
+        "labels_before_em": before_em_sentence(
+            [opened.seed for opened in models if is_before_em(opened.model)], len(models)
+        ),
     }
     return Predictions(graph, probabilities, split, temperature, report)
 
 
-def of_fit(opened: Opened, graph: Graph) -> Predictions:
+def of_fit(model: NodeClassifier, graph: Graph) -> Predictions:
     """The calibrated predictions of one model for the graph of its fit; no test label is read."""
-    raw = opened.model.predict_proba()
-    temperature = fitted_temperature(raw, graph, calibrate=True)
-    return Predictions(graph, calibration.scaled(raw, temperature.value), split_names(graph), temperature, {})
-
-
-def fitted_temperature(raw: NDArray[Any], graph: Graph, calibrate: bool) -> Temperature:
-    """T from the validation nodes, or 1 where nobody wants it."""
-    if not calibrate:
-        return Temperature(1.0, False, "not asked for")
-    return calibration.fit_temperature(raw[graph.val_mask], graph.labels[graph.val_mask])
+    probabilities, temperature = calibration.calibrated(model.predict_proba(), graph)
+    return Predictions(graph, probabilities, split_names(graph), temperature, {})
 
 
 def describe(raw: NDArray[Any], graph: Graph, temperature: Temperature) -> dict[str, Any]:
-    """The temperature and the calibration errors of the fit's own graph."""
-    val = graph.val_mask
-    validation = calibration.report(raw[val], graph.labels[val], temperature) if val.any() else None
-    tested = graph.test_mask & (graph.labels >= 0)
+    """The temperature, and accuracies and calibration errors on the fit's own graph."""
+    val, labels = graph.val_mask, graph.labels
+    validation = None
+    if val.any():
+        accuracy = float((raw[val].argmax(axis=1) == labels[val]).mean())
+        validation = {**measured(accuracy, int(val.sum())), **calibration.report(raw[val], labels[val], temperature)}
+    tested = graph.test_mask & (labels >= 0)
+    after = calibration.scaled(raw, temperature.value)
     return {
         "temperature": temperature.value,
         "calibrated": temperature.fitted,
         "temperature_reason": temperature.reason,
+        "warning": temperature.warning,
         "validation": validation,
-        "test": scored(raw, calibration.scaled(raw, temperature.value), tested, graph.labels),
+        "test": scored(raw, after, tested, labels, temperature.nodes),
     }
 
 
 def scored(
-    before: NDArray[Any], after: NDArray[Any], chosen: NDArray[np.bool_], labels: NDArray[np.int64]
+    before: NDArray[Any], after: NDArray[Any], chosen: NDArray[np.bool_], labels: NDArray[np.int64], validation: int
 ) -> dict[str, Any] | None:
-    """Accuracy and calibration errors of nodes whose labels had no part in anything; None without such nodes."""
+    """Accuracy and calibration errors of nodes whose labels had no part in anything; None without such nodes.
+
+    The errors are None where these nodes, or the ``validation`` nodes that calibrated, are too few to tell.
+    """
     if not chosen.any():
         return None
     y = labels[chosen]
+    enough = min(len(y), validation) >= ENOUGH
     return {
-        "nodes": int(chosen.sum()),
-        "accuracy": float((after[chosen].argmax(axis=1) == y).mean()),
-        "ece_before": calibration.expected_calibration_error(before[chosen], y),
-        "ece_after": calibration.expected_calibration_error(after[chosen], y),
+        **measured(float((after[chosen].argmax(axis=1) == y).mean()), len(y)),
+        "ece_before": calibration.expected_calibration_error(before[chosen], y) if enough else None,
+        "ece_after": calibration.expected_calibration_error(after[chosen], y) if enough else None,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import display
+from .. import accuracy, display
 from .shown import safe
 
 MOST_CLASSES = 20
@@ -23,25 +23,33 @@ def show_predictions(report: Mapping[str, Any]) -> None:
     if len(rows) > MOST_CLASSES:
         display.note(f"and {len(rows) - MOST_CLASSES} classes with fewer nodes")
     display.note(f"Temperature {report['temperature']:.3f}: {report['temperature_reason']}.")
-    show_calibration(report)
+    show_accuracies(report)
+    show_remarks(report["warning"], report["labels_before_em"])
 
 
-def show_calibration(report: Mapping[str, Any]) -> None:
-    """Expected calibration errors, each with the nodes that it was measured on."""
-    rows = []
-    val = report["validation"]
-    if val:
-        before, after = display.percent(val["ece_before"]), display.percent(val["ece_after"])
-        rows.append(("validation (fitted on them)", f"{val['nodes']:,}", before, after))
-        rows.append(("validation, cross-fitted halves", "", before, display.percent(val["ece_after_cross_fitted"])))
-    for key, name in (("test", "test (read after everything)"), ("new_labelled", "new nodes with labels")):
+def show_remarks(*sentences: str | None) -> None:
+    """What people should know before they trust an answer, a line each."""
+    for sentence in filter(None, sentences):
+        display.note(sentence)
+
+
+def show_accuracies(report: Mapping[str, Any]) -> None:
+    """Accuracies with their nodes and intervals, and the expected calibration errors where enough nodes tell them."""
+    rows: list[tuple[str, str, str, str, str]] = []
+    for key, name in (("validation", "validation"), ("test", "test (read last)"), ("new_labelled", "new with labels")):
         part = report[key]
         if part:
             errors = display.percent(part["ece_before"]), display.percent(part["ece_after"])
-            rows.append((f"{name}, accuracy {display.percent(part['accuracy'])}", f"{part['nodes']:,}", *errors))
-    if rows:
-        columns = ("expected calibration error on", "nodes", "before", "after")
-        display.show_rows("Confidence", columns, rows, right=columns[1:])
+            rows.append((name, f"{part['nodes']:,}", accuracy.short(part["accuracy"], part["nodes"]), *errors))
+            halves = part.get("ece_after_cross_fitted")
+            if halves is not None:
+                rows.append(("cross-fitted halves", "", "", errors[0], display.percent(halves)))
+    if not rows:
+        return
+    columns = ("nodes of", "nodes", "accuracy", "error before", "after")
+    shown = 5 if any(row[3] != "–" for row in rows) else 3
+    title = "Accuracy (95 % interval)" + (" and expected calibration error" if shown == 5 else "")
+    display.show_rows(title, columns[:shown], [row[:shown] for row in rows], right=columns[1:])
 
 
 def show_refined(report: Mapping[str, Any]) -> None:
@@ -62,6 +70,7 @@ def show_refined(report: Mapping[str, Any]) -> None:
                 (f"{name} of all edges", f"{told['lowest']:.3g} to {told['highest']:.3g}, median {told['median']:.3g}")
             )
     display.show_rows("Refined graph", ("what", "value"), rows)
+    show_remarks(report["labels_before_em"])
     display.note(f"Written to {report['written']}")
 
 
@@ -70,6 +79,7 @@ def show_explanation(found: Mapping[str, Any], most: int) -> None:
     known = f", training label {safe(found['training_label'])}" if found["training_label"] is not None else ""
     sure = display.percent(found["confidence"])
     display.note(f"Node {safe(found['node'])}: {safe(found['predicted'])}, confidence {sure} ({found['split']}{known})")
+    show_remarks(found["warning"])
     display.note(f"{found['read'][0].upper()}{found['read'][1:]}.")
     opinions = [(who, *top_three(values)) for who, values in found["opinions"].items()]
     display.show_rows("Opinions", ("who", "first", "second", "third"), opinions)
@@ -108,8 +118,8 @@ def added(part: Mapping[str, Any]) -> tuple[str, str]:
     return f"{part['contribution']:+.3f}", display.percent(part["share"])
 
 
-def show_suspicious(columns: Mapping[str, Any]) -> None:
-    """The edges in their order."""
+def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
+    """The edges in their order, and what should be known of them."""
     rows = [
         (
             safe(row["source"]),
@@ -123,6 +133,8 @@ def show_suspicious(columns: Mapping[str, Any]) -> None:
     ]
     names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
     display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
+    display.note("Suspicion is (1 - hard) times the probability that the labels of the ends differ.")
+    show_remarks(*remarks)
 
 
 def as_rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:

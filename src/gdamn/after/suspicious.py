@@ -12,24 +12,18 @@ from ..errors import ConfigError
 from ..graph import Graph
 from .opened import attention
 from .predictions import Predictions
+from .ranking import both_ways, suspects
 
 
 def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, most: int) -> dict[str, NDArray[Any]]:
-    """A table of at most so many edges, the most suspicious first; an undirected edge stands once.
-
-    The suspicion is (1 - hard) · P(the ends' labels differ): p's doubt in the edge, times q's in its ends. Either
-    alone finds planted edges nearly as well (docs/after-training.md).
-    """
+    """A table of at most so many edges in the order of :func:`gdamn.after.ranking.suspects`."""
     if most < 1:
         raise ConfigError(f"--suspicious must be 1 or more; got {most}.")
     hard = attention(model, "judge edges by")["hard"]
-    paired = np.where(graph.reverse >= 0, (hard + hard[graph.reverse]) / 2, hard)
-    once = np.arange(len(hard)) if graph.directed else np.flatnonzero(graph.indices < graph.rows)
-    source, target = graph.indices[once], graph.rows[once]
-    suspicion = (1 - paired[once]) * differing(known_or_predicted(graph, predictions), source, target)
-    order = np.argsort(-suspicion, kind="stable")[:most]
+    found = suspects(graph, predictions.probabilities, hard, most)
     names = np.array(graph.class_names, dtype=object)
-    source, target = source[order], target[order]
+    ends = graph.rows[found.at], graph.indices[found.at]
+    source, target = ends[::-1] if graph.directed else ends  # an undirected edge begins at the earlier node
     return {
         "source": graph.node_ids[source],
         "target": graph.node_ids[target],
@@ -37,19 +31,6 @@ def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, mo
         "target_predicted": names[predictions.predicted[target]],
         "source_confidence": predictions.confidence[source],
         "target_confidence": predictions.confidence[target],
-        "hard": paired[once][order],
-        "suspicion": suspicion[order],
+        "hard": both_ways(graph, hard, found.at),
+        "suspicion": found.suspicion,
     }
-
-
-def known_or_predicted(graph: Graph, predictions: Predictions) -> NDArray[np.float64]:
-    """[N, C] calibrated probabilities; training nodes have their label."""
-    known = predictions.probabilities.copy()
-    known[graph.train_mask] = np.eye(graph.num_classes)[graph.labels[graph.train_mask]]
-    return known
-
-
-def differing(probabilities: NDArray[np.float64], a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """[E] 1 - Σ_c P(a is c) P(b is c)."""
-    same: NDArray[np.float64] = np.einsum("ec,ec->e", probabilities[a], probabilities[b])
-    return 1 - same

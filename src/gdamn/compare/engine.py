@@ -15,6 +15,7 @@ from ..errors import ConfigError, GraphError, NothingFinishedError, TrainingErro
 from ..spec import RunSpec
 from .fits import FitStore, config_of
 from .paired import holm, paired
+from .verdict import separated, verdict
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -235,17 +236,22 @@ def summarise(
 
 
 def against_best(results: Sequence[dict[str, Any]], incomplete: set[str]) -> dict[str, Any]:
-    """The best method (of those that finished every seed) and the paired test of each other one against it."""
+    """The method of the highest mean (of those that finished every seed), and how sure that is.
+
+    Each other one has a paired test against it, and is ``separated`` where Holm's p of the t-test is below 0.05.
+    """
     ranked = [r for r in results if r["test_accuracy"]["mean"] is not None]
     best = next((r for r in ranked if r["method"] not in incomplete), None)
     if best is None:
-        return {"best": None, "tests": {}}
+        return {"best": None, "verdict": "No method finished every seed.", "tests": {}}
     others = [r for r in ranked if r is not best]
     found = {r["method"]: paired(by_seed(r), by_seed(best)) for r in others}
     tests = {name: test for name, test in found.items() if test is not None}
     for test, p in zip(tests.values(), holm([test["t_p"] for test in tests.values()]), strict=True):
         test["t_p_holm"] = p
-    return {"best": best["method"], "tests": tests}
+        test["separated"] = separated(test)
+    says = verdict(best["method"], [r["method"] for r in others], tests, bool(incomplete))
+    return {"best": best["method"], "verdict": says, "tests": tests}
 
 
 def by_seed(result: Mapping[str, Any]) -> dict[int, float | None]:

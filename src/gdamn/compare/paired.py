@@ -10,6 +10,13 @@ from typing import Any
 FEWEST = 2
 """Seeds that a test needs."""
 
+FEWEST_WILCOXON = 6
+"""Seeds with a difference that Wilcoxon's test needs to be able to reach :data:`SURE`: its smallest two-sided p is
+2/2ⁿ, 0.0625 for 5 and 0.03125 for 6."""
+
+SURE = 0.05
+"""A difference with a smaller p-value is called more than the luck of the seeds."""
+
 
 def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> dict[str, Any] | None:
     """Compare two methods on the seeds that both have; None where there are fewer than two.
@@ -19,7 +26,8 @@ def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]
 
     Returns:
         ``difference`` (mean of first - second), ``seeds``, how often first is ``higher`` or ``lower``, and the
-        two-sided p-values of the paired t-test (``t_p``) and of Wilcoxon's signed-rank test (``wilcoxon_p``).
+        two-sided p-values of the paired t-test (``t_p``) and of Wilcoxon's signed-rank test (``wilcoxon_p``; None where
+        fewer than six seeds differ, since then it can't be below 0.05 whatever the numbers are).
     """
     seeds = [s for s in first if s in second and first[s] is not None and second[s] is not None]
     if len(seeds) < FEWEST:
@@ -36,16 +44,17 @@ def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]
 
 
 def _p_values(a: Sequence[float], b: Sequence[float]) -> dict[str, float | None]:
-    """Both p-values: 1 where no pair differs, and no t-test where every pair differs by the same amount."""
+    """Both p-values: 1 where no pair differs; no t-test where all differ by the same amount, no hopeless Wilcoxon."""
     from scipy.stats import ttest_rel, wilcoxon
 
     differences = [x - y for x, y in zip(a, b, strict=True)]
     if not any(differences):
-        return {"t_p": 1.0, "wilcoxon_p": 1.0}
+        return {"t_p": 1.0, "wilcoxon_p": 1.0 if len(differences) >= FEWEST_WILCOXON else None}
+    telling = sum(d != 0 for d in differences)  # the test leaves out the others
     constant = math.isclose(min(differences), max(differences), rel_tol=1e-9)
     return {
         "t_p": None if constant else float(ttest_rel(a, b).pvalue),
-        "wilcoxon_p": float(wilcoxon(a, b).pvalue),
+        "wilcoxon_p": float(wilcoxon(a, b).pvalue) if telling >= FEWEST_WILCOXON else None,
     }
 
 

@@ -9,28 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
+from ..accuracy import measured
 from .engine import Fit, Outcome
 from .fits import data_name
+from .text import accuracy_text, nodes_text, p_text, signed
+from .verdict import wilcoxon_note
 
 COLUMNS = (
     "method",
     "test accuracy",
     "validation",
     "seeds",
-    "to the best",
+    "to the highest",
     "p (t-test)",
     "p (Wilcoxon)",
     "p (t-test, Holm)",
     "seconds a fit",
 )
 
-SHORT = {0: "method", 1: "test", 2: "validation", 4: "to best", 5: "p (t)", 6: "p (W)", 8: "seconds"}
+SHORT = {0: "method", 1: "test", 2: "validation", 4: "to top", 7: "p (Holm)", 6: "p (W)", 8: "s a fit"}
 """The columns that fit into a terminal, by their place in :data:`COLUMNS`, and their short names."""
 
+TESTED = (4, 5, 6, 7)
+"""The columns that need a test, which one seed can't have."""
+
 HOW_TO_READ = (
-    "`to the best` is the mean difference in points over the seeds that both methods have. The p-values are two-sided: "
-    "how often a difference this large would come up if the two methods were equally good. The third one is the "
-    "first, raised for the number of rows (Holm)."
+    "`to the highest` is the mean difference in points to the method of the highest mean, over the seeds of both. "
+    "The p-values are two-sided: how often a difference this large would come up if the two methods were equally good. "
+    "The third one is the first, raised for the number of rows (Holm); below 0.05 it separates two methods."
 )
 
 
@@ -52,7 +58,7 @@ def table_rows(outcome: Outcome) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for r in outcome.result["results"]:
         name = r["method"]
-        spreads = (spread_text(r["test_accuracy"]), spread_text(r["val_accuracy"]))
+        spreads = (accuracy_text(r["test_accuracy"]), accuracy_text(r["val_accuracy"]))
         seconds = statistics.median(outcome.fits[name, seed]["seconds"] for seed in r["protocol"]["seeds"])
         tested = test_cells(outcome.result["tests"].get(name), name == outcome.result["best"])
         rows.append((name, *spreads, str(len(r["protocol"]["seeds"])), *tested, f"{seconds:.1f}"))
@@ -60,9 +66,9 @@ def table_rows(outcome: Outcome) -> list[tuple[str, ...]]:
 
 
 def test_cells(test: Mapping[str, Any] | None, best: bool) -> tuple[str, ...]:
-    """The difference to the best method and its three p-values."""
+    """The difference to the method of the highest mean and its three p-values."""
     if test is None:
-        return ("best", "", "", "") if best else ("–", "–", "–", "–")
+        return ("highest", "", "", "") if best else ("–", "–", "–", "–")
     return (signed(100 * test["difference"]), *(p_text(test[key]) for key in ("t_p", "wilcoxon_p", "t_p_holm")))
 
 
@@ -70,21 +76,31 @@ def markdown(outcome: Outcome) -> str:
     """The page of a comparison."""
     result = outcome.result
     seeds = sorted({seed for _, seed in outcome.fits})
-    split = result["results"][0]["protocol"]["split"].partition(":")[0]
+    split, nodes = result["results"][0]["protocol"]["split"].partition(":")[0], nodes_text(result)
     lines = [
         f"# Methods on {data_name(result)}",
         "",
-        f"Test accuracy in per cent, mean ± standard deviation over seeds ({ranges(seeds)}); split: {split}; "
-        "every method has the same splits and seeds.",
+        f"Test accuracy in per cent, {how_spread(result)} ({ranges(seeds)}); split: {split}; "
+        f"every method has the same splits and seeds{', ' if nodes else ''}{nodes}.",
+        "",
+        result["verdict"],
         "",
         markdown_table(COLUMNS, table_rows(outcome)),
         "",
         HOW_TO_READ,
     ]
+    footnote = wilcoxon_note(result["tests"])
+    lines += ["", footnote] if footnote else []
     if result["failed"]:
         lines += ["", "Not finished:", ""]
         lines += [f"- {f['method']}, seed {f['seed']}: {f['reason']}" for f in result["failed"]]
     return "\n".join([*lines, "", "![the spread over seeds](compare.png)", ""])
+
+
+def how_spread(result: Mapping[str, Any]) -> str:
+    """What stands behind a mean: the deviation over seeds, or the interval of a single one."""
+    several = any(len(r["protocol"]["seeds"]) > 1 for r in result["results"])
+    return "mean ± standard deviation over seeds" if several else "with its 95 % interval (Wilson), of one seed"
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -106,27 +122,14 @@ def write_csv(path: Path, fits: Mapping[Fit, Mapping[str, Any]]) -> None:
         values = ["" if fit[key] is None else fit[key] for fit in fits.values()]
         cells = [f"{value:.6g}" if isinstance(value, float) else value for value in values]
         columns[key] = np.array(cells, dtype=object)
+    for part in ("test", "val"):
+        found = [measured(fit[f"{part}_accuracy"], fit.get(f"{part}_nodes")) for fit in fits.values()]
+        ends = [each["interval_95"] or ["", ""] for each in found]
+        columns[f"{part}_nodes"] = np.array([each["nodes"] or "" for each in found], dtype=object)
+        for at, name in enumerate(("low", "high")):
+            cells = [f"{end[at]:.6g}" if end[at] != "" else "" for end in ends]
+            columns[f"{part}_{name}"] = np.array(cells, dtype=object)
     io.write_csv(path, columns)
-
-
-def spread_text(accuracy: Mapping[str, Any]) -> str:
-    """Mean ± standard deviation in per cent."""
-    if accuracy["mean"] is None:
-        return "–"
-    return f"{100 * accuracy['mean']:.1f} ± {100 * accuracy['std']:.1f}"
-
-
-def signed(points: float, digits: int = 1) -> str:
-    """A difference with its sign; none for what rounds to zero."""
-    text = f"{points:+.{digits}f}"
-    return text[1:] if float(text) == 0 else text
-
-
-def p_text(p: float | None) -> str:
-    """A p-value for the eye."""
-    if p is None:
-        return "–"
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import io, pool, runs, unfinished
 from ..compare import engine
-from ..compare.paired import paired
+from ..compare.paired import SURE, paired
 from ..errors import ConfigError
 from ..spec import RunSpec
 from .store import Task, Unit, UnitStore, shared_and_own
@@ -30,9 +30,6 @@ Content = Mapping[str, Any]
 
 KINDS = ("md", "png", "svg", "html", "json")
 """The files of a target."""
-
-SURE = 0.05
-"""A difference with a smaller p-value is called more than the luck of the seeds."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import pool
-from .experiment import SURE, Ask, Content, Found, ahead, claim, compared, fit, luck, spread
+from ..compare.paired import SURE
+from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
 from .store import Unit
 
 if TYPE_CHECKING:
@@ -67,14 +68,13 @@ def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], found: Found
     best = 1 + int(np.argmax(sampled))
     test = compared(found, name_of(dataset, STABLE), name_of(dataset, best), seeds)
     below = sum(mean < means[STABLE] for mean in sampled)
-    lead = True if below == len(sampled) else ahead(test)
     points = [(s, 100 * value) for s in SAMPLES[1:] for value in spreads[str(s)]["per_seed"]]
     line = linregress([s for s, _ in points], [value for _, value in points])
     slope, p = float(line.slope), float(line.pvalue)
     return [
         claim(
             "the stable re-weighting is consistently more accurate than sampled structures, whatever their number",
-            lead,
+            ahead(test),
             f"on {dataset} A_stable has {means[STABLE]:.1f} % and is ahead of {below} of {len(sampled)} values of S; "
             f"against the best of them, S = {best} with {means[best]:.1f} %, it is {test['difference']:+.1f} points "
             f"({luck(test)})",

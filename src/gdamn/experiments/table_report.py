@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from ..compare.report import compact_json, markdown_table, ranges, signed
+from ..compare.report import compact_json, markdown_table, ranges
+from ..compare.text import signed
 from .paper import elsewhere
 
 CSV_COLUMNS = (

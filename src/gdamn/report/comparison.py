@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import io
+from ..accuracy import spread_nodes
 from ..compare.fits import data_name
+from ..compare.text import accuracy_text, nodes_text
+from ..compare.verdict import chance, separated, wilcoxon_note
 from . import charts
 from .overview import own_settings
 from .page import Cell, Table, render
-from .text import link, mean_std, visible
+from .text import link, visible
 
 if TYPE_CHECKING:
     from ..compare.engine import Outcome
@@ -34,6 +37,8 @@ def write(outcome: Outcome, out: Path) -> Path:
         {
             "title": f"Methods on {visible(data_name(result))}",
             "tiles": tiles(result),
+            "verdict": visible(result["verdict"], 1000),
+            "footnote": wilcoxon_note(result["tests"]),
             "chart": charts.methods_chart(result["results"], result["best"]),
             "table": method_table(outcome),
             "failed": [(visible(f["method"]), f["seed"], visible(f["reason"], 400)) for f in result["failed"]],
@@ -47,20 +52,25 @@ def write(outcome: Outcome, out: Path) -> Path:
 
 
 def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The best method, and how many were compared."""
+    """The method of the highest mean and whether the tests separate it, and how many were compared."""
     best = next((r for r in result["results"] if r["method"] == result["best"]), None)
     seeds = max(len(r["protocol"]["seeds"]) for r in result["results"])
     found = [("Methods", str(len(result["results"])), f"up to {seeds} seeds each, the same for all")]
     if best is not None:
-        accuracy = best["test_accuracy"]
-        text = mean_std(accuracy["mean"], accuracy["std"])
-        found.insert(0, ("Best on test", visible(best["method"], 24), f"{text} test accuracy"))
+        close = [r for r in result["results"] if r is not best and not separated(result["tests"].get(r["method"]))]
+        name = "Highest mean on test" if close or len(result["results"]) == 1 else "Best on test"
+        nodes = spread_nodes(best["test_accuracy"])
+        parts = [f"{accuracy_text(best['test_accuracy'])} %{f' of {nodes}' if nodes else ''}"]
+        if close:
+            first = close[0]["method"]
+            parts.append(f"not separated from {visible(first, 24)} ({chance(result['tests'].get(first))})")
+        found.insert(0, (name, visible(best["method"], 24), ", ".join(parts)))
     return found
 
 
 def method_table(outcome: Outcome) -> Table:
     """The table of ``compare.md``, sortable."""
-    from ..compare.report import COLUMNS, table_rows
+    from ..compare.report import COLUMNS, how_spread, table_rows
 
     rows: list[list[Cell]] = []
     for texts, r in zip(table_rows(outcome), outcome.result["results"], strict=True):
@@ -70,7 +80,7 @@ def method_table(outcome: Outcome) -> Table:
         values += [len(r["protocol"]["seeds"]), 0.0 if own else test.get("difference")]
         values += [test.get(key) for key in ("t_p", "wilcoxon_p", "t_p_holm")] + [float(texts[-1])]
         rows.append([(visible(text), value) for text, value in zip(texts, values, strict=True)])
-    return Table("Accuracy in per cent, mean ± standard deviation over seeds", COLUMNS, rows, COLUMNS[1:])
+    return Table(f"Accuracy in per cent, {how_spread(outcome.result)}", COLUMNS, rows, COLUMNS[1:])
 
 
 def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -79,6 +89,7 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("Data", visible(data_name(dict(result)))),
         ("Split", visible(first["protocol"]["split"].partition(":")[0])),
+        ("Nodes", nodes_text(result) or "–"),
         ("Epoch chosen by", visible(first["protocol"]["selection"], 200)),
         ("Versions", ", ".join(f"{name} {visible(version)}" for name, version in result["versions"].items())),
     ]

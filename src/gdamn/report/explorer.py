@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..after.ranking import pairs, suspects
 from ..errors import ConfigError
-from .measures import CUT_BELOW, agreement, both_ways, pairs
+from .measures import CUT_BELOW
 from .text import visible
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[s
     """The explorer's data."""
     graph, weights = fit.graph, fit.weights
     all_pairs = pairs(graph)
-    suspects, agrees = suspicious(fit, all_pairs)
-    chosen = select(fit, all_pairs, suspects, budget, find(fit, wanted))
+    found = suspects(graph, fit.probabilities, None if weights is None else weights["hard"], SUSPICIOUS)
+    chosen = select(fit, all_pairs, found.at, budget, find(fit, wanted))
     place = np.full(graph.num_nodes, -1, np.int64)
     place[chosen.nodes] = np.arange(len(chosen.nodes))
     at = chosen.edges
@@ -89,9 +90,10 @@ def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[s
         data["edges"] |= weight_columns(fit, at)
     planted = graph.meta.get("planted")
     data["suspicious"] = {
-        "edge": np.searchsorted(at, suspects) if len(at) else [],
-        "agreement": thousandths(agrees),
-        **({} if planted is None else {"planted": planted[suspects].astype(int)}),
+        "edge": np.searchsorted(at, found.at) if len(at) else [],
+        "suspicion": ten_thousandths(found.suspicion),
+        "differ": thousandths(found.differ),
+        **({} if planted is None else {"planted": planted[found.at].astype(int)}),
     }
     return data
 
@@ -105,25 +107,6 @@ def find(fit: SeedFit, wanted: Sequence[str]) -> list[int]:
         if name not in by_id:
             raise ConfigError(f"The graph has no node '{name}'; give an id that stands in predictions.csv.")
     return [by_id[name] for name in wanted]
-
-
-def suspicious(fit: SeedFit, all_pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The edges that most likely join two classes, and the probability that their ends are of one class.
-
-    Those of the lowest hard attention come first; equal ones (to a thousandth) and methods without attention go by
-    the predictions. The result is in the order of the graph, because the page sorts it.
-    """
-    graph = fit.graph
-    if fit.weights is not None and len(all_pairs) > SUSPICIOUS:
-        hard = both_ways(graph, fit.weights["hard"], all_pairs)
-        limit = np.partition(hard, SUSPICIOUS)[SUSPICIOUS] + 1e-3
-        some = all_pairs[hard <= limit][: 1000 * SUSPICIOUS]  # agreement is dear where very many are equal
-    else:
-        some = all_pairs
-    agrees = agreement(fit.probabilities, graph.rows[some], graph.indices[some])
-    hard = np.zeros(len(some)) if fit.weights is None else both_ways(graph, fit.weights["hard"], some).round(3)
-    first = np.sort(np.lexsort((agrees, hard))[:SUSPICIOUS])
-    return some[first], agrees[first]
 
 
 def select(
@@ -165,7 +148,7 @@ def entries_of(fit: SeedFit, centres: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def node_columns(fit: SeedFit, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Ids, labels, predictions, splits, degrees and the highest probabilities."""
+    """Ids, labels, predictions, splits, degrees and the highest probabilities, calibrated."""
     graph = fit.graph
     split = np.full(graph.num_nodes, len(SPLITS))
     for number, name in enumerate(SPLITS):

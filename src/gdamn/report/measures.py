@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..after.ranking import both_ways, pairs
+
 if TYPE_CHECKING:
     from ..graph import Graph
 
@@ -44,20 +46,6 @@ def over_seeds(values: Sequence[Floats]) -> tuple[Floats, Floats]:
     squares = np.where(np.isnan(stacked), 0.0, (stacked - mean) ** 2).sum(axis=0)
     std = np.sqrt(squares / np.maximum(known - 1, 1))
     return mean, np.where(known > 0, std, np.nan)
-
-
-def pairs(graph: Graph) -> Ints:
-    """Positions of the CSR entries that stand for an edge each: one per undirected edge, all of a directed graph."""
-    if graph.directed:
-        return np.arange(len(graph.indices))
-    return np.flatnonzero(graph.rows < graph.indices)
-
-
-def both_ways(graph: Graph, values: NDArray[Any], at: Ints) -> Floats:
-    """A value per edge: the mean of its two directions, or the one that there is."""
-    back = graph.reverse[at]
-    there = values[at].astype(float)
-    return np.where(back >= 0, (there + values[back]) / 2, there)
 
 
 def class_strength(graph: Graph, weights: NDArray[Any] | None) -> Floats:
@@ -114,12 +102,3 @@ class EdgeCounts:
             between_cut=int((cut & between).sum()),
             histogram=histogram,
         )
-
-
-def agreement(probabilities: NDArray[Any], a: Ints, b: Ints, block: int = 100_000) -> Floats:
-    """[P] probability that two nodes are of one class, by the predictions; in blocks, to spare the memory."""
-    parts = [
-        np.einsum("pc,pc->p", probabilities[a[at : at + block]], probabilities[b[at : at + block]])
-        for at in range(0, len(a), block)
-    ]
-    return np.concatenate(parts).astype(float) if parts else np.empty(0)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import runs
+from ..after.calibration import Temperature, calibrated
 from ..base import read_model
+from ..chosen import before_em
 from ..errors import ConfigError, DataError
 from ..graph import Graph
 from ..result_file import check_result, read_json
@@ -66,17 +68,24 @@ class SeedFit:
     """One seed of a run: its graph, and what its model says.
 
     Attributes:
-        probabilities: [N, C].
+        probabilities: [N, C] calibrated, as everywhere that people see them.
+        temperature: what calibrated them.
         weights: ``hard``, ``soft`` and ``stable`` [E], or None for a method without attention.
         history: a record per epoch; ``best`` is the one that was chosen.
     """
 
     seed: int
     graph: Graph
-    probabilities: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+    temperature: Temperature
     weights: Mapping[str, NDArray[np.float32]] | None
     history: list[dict[str, Any]]
     best: Mapping[str, Any]
+
+    @property
+    def before_em(self) -> bool:
+        """Whether its labels come from before EM, while its weights come from after it."""
+        return before_em(self.best, self.history, self.weights is not None)
 
     @property
     def evaluated(self) -> str:
@@ -92,10 +101,12 @@ def read_seed(run: Run, seed: int, data_root: Path | None) -> SeedFit:
     graph = runs.load_graph(run.spec, data_root, seed)
     check_same(graph, header, tensors, path)
     hard = "edge.hard" in tensors
+    probabilities, temperature = calibrated(tensors["probabilities"], graph)
     return SeedFit(
         seed=seed,
         graph=graph,
-        probabilities=tensors["probabilities"],
+        probabilities=probabilities,
+        temperature=temperature,
         weights={name: tensors[f"edge.{name}"] for name in ("hard", "soft", "stable")} if hard else None,
         history=header["history"],
         best=header["best_epoch"],

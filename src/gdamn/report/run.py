@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import io
-from ..after.calibration import Calibration
+from ..after.calibration import ENOUGH, Calibration
+from ..chosen import before_em_sentence
 from ..errors import OutputError
 from ..own.cli_options import data_name
 from . import attention, measures, overview, sections
@@ -28,10 +29,17 @@ LINKED = {".json", ".toml", ".jsonl", ".csv", ".gdamn"}
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What a page keeps of every seed; its graph isn't among it."""
+    """What a page keeps of every seed; its graph isn't among it.
+
+    Attributes:
+        validation: how many nodes calibrated its confidence.
+        calibration: None where too few nodes tell it.
+    """
 
     seed: int
     evaluated: str
+    validation: int
+    before_em: bool
     confusion: measures.Ints | None
     calibration: Calibration | None
     edges: measures.EdgeCounts | None
@@ -85,9 +93,11 @@ def measure(fit: SeedFit) -> SeedResult:
         chosen = fit.graph.mask(fit.evaluated) & (fit.graph.labels >= 0)
         labels, probabilities = fit.graph.labels[chosen], fit.probabilities[chosen]
         table = measures.confusion(labels, probabilities.argmax(axis=1), fit.graph.num_classes)
-        bins = Calibration.of(probabilities, labels)
+        if min(len(labels), fit.temperature.nodes) >= ENOUGH:
+            bins = Calibration.of(probabilities, labels)
     edges = None if fit.weights is None else measures.EdgeCounts.of(fit.graph, fit.weights["hard"])
-    return SeedResult(fit.seed, fit.evaluated, table, bins, edges, fit.history)
+    nodes = fit.temperature.nodes
+    return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history)
 
 
 def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Path, nodes: Sequence[str]) -> str:
@@ -104,6 +114,7 @@ def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Pat
         "attention": attention.attention(run, results, shown),
         "shown_seed": shown.seed,
         "several_seeds": len(results) > 1,
+        "remarks": remarks(results),
         "files": files(run, page),
         "commands": commands(run),
     }
@@ -114,6 +125,12 @@ def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Pat
         if len(text.encode("utf-8", "replace")) <= LIMIT or budget.nodes < 100:
             return text
         budget = budget.half()
+
+
+def remarks(results: Sequence[SeedResult]) -> list[str]:
+    """What people should know before they trust the page, a sentence each."""
+    early = [result.seed for result in results if result.before_em]
+    return [text for text in (sections.few(results), before_em_sentence(early, len(results))) if text is not None]
 
 
 def files(run: Run, page: Path) -> dict[str, Any]:

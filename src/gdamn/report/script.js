@@ -198,11 +198,12 @@
     byId("about").replaceChildren(
       fact("Label", labelOf(node)),
       fact("Predicted", classes[predicted(node)] + right),
+      fact("Confidence", percent(nodes.share[node * nodes.tops])),
       fact("Node set", SPLITS[nodes.split[node]]),
       fact("Neighbours", String(nodes.degree[node])),
     );
     const bars = make("div");
-    bars.append(make("h4", "Probabilities", { class: "unseen" }));
+    bars.append(make("h4", "Calibrated probabilities", { class: "unseen" }));
     for (let at = 0; at < nodes.tops; at += 1) {
       const share = nodes.share[node * nodes.tops + at];
       const row = make("div", null, { class: "share" });
@@ -307,14 +308,14 @@
   byId("any").addEventListener("click", () => show(Math.floor(Math.random() * data.centres), true));
 
   const listSuspicious = () => {
-    const { edge: found, agreement, planted } = data.suspicious;
-    const columns = [["one end"], ["its label"], ["other end"], ["its label"], ["same class", true]];
+    const { edge: found, suspicion, differ, planted } = data.suspicious;
+    const columns = [["one end"], ["its label"], ["other end"], ["its label"], ["suspicion", true], ["labels differ", true]];
     if (data.attention) columns.push(["hard", true], ["stable", true]);
     if (planted) columns.push(["planted"]);
     const rows = found.map((edge, at) => {
       const [a, b] = [edges.a[edge], edges.b[edge]];
       const row = [a, b].flatMap((node) => [[nodeButton(node), nodes.id[node]], [labelOf(node), labelOf(node)]]);
-      row.push([percent(agreement[at]), agreement[at]]);
+      row.push([(suspicion[at] / 1e4).toFixed(3), suspicion[at]], [percent(differ[at]), differ[at]]);
       if (data.attention) {
         row.push([mean("hard", edge).toFixed(3), mean("hard", edge)], [mean("stable", edge).toFixed(4), mean("stable", edge)]);
       }
@@ -322,8 +323,7 @@
       return row;
     });
     const made = table(`${rows.length} of ${data.totalEdges.toLocaleString("en")} edges`, columns, rows);
-    sortBy(made.querySelector("table"), 4, false);
-    if (data.attention) sortBy(made.querySelector("table"), 5, false);
+    sortBy(made.querySelector("table"), 4, true); // equal ones stay in the order of the ranking
     byId("suspicious").replaceChildren(made);
   };
   byId("explore").hidden = false;

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..after.calibration import BINS, Calibration
+from .. import accuracy
+from ..after.calibration import BINS, ENOUGH, Calibration, warning
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
 from .text import mean_std, number, percent, visible, whole
@@ -20,22 +21,21 @@ MOST_CLASSES = 60
 """Classes that a matrix shows: of more than that, the most frequent ones."""
 
 ACCURACIES = {"train_accuracy": ("training", "second"), "val_accuracy": ("validation", "first")}
+FEW_MEASURED = f"Fewer than {ENOUGH} nodes are measured: too few to tell how well the confidence is calibrated."
 LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "first")}
 
 
 def tiles(run: Run, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
     """The numbers at the top: name, number, remark."""
     test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
-    count = len(results)
-    remark = f"mean ± std over {count} seeds" if count > 1 else "one seed"
     found = [
-        (name, mean_std(a["mean"], a["std"]) if count > 1 else percent(a["mean"]), remark)
+        (name, *tile_text(a, len(results)))
         for name, a in (("Test accuracy", test), ("Validation accuracy", validation))
         if a["mean"] is not None
     ]
     bins = pooled(results)
     if bins is not None:
-        found.append(("Calibration error", percent(bins.error), "confidence against accuracy"))
+        found.append(("Calibration error", percent(bins.error), f"confidence against accuracy, {pooled_nodes(bins)}"))
     edges = [result.edges for result in results if result.edges is not None]
     if edges:
         cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
@@ -43,18 +43,42 @@ def tiles(run: Run, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]
     return found
 
 
+def tile_text(spread: Mapping[str, Any], count: int) -> tuple[str, str]:
+    """An accuracy for a tile, and its remark: the nodes, with the interval of one seed or the spread over several."""
+    nodes = accuracy.spread_nodes(spread)
+    if count > 1:
+        return mean_std(spread["mean"], spread["std"]), ", ".join(
+            filter(None, (f"mean ± std over {count} seeds", nodes))
+        )
+    if not nodes:
+        return percent(spread["mean"]), "one seed"
+    low, high = accuracy.interval(spread["mean"], spread["nodes"][0])
+    return percent(spread["mean"]), f"{nodes}, 95 % interval {100 * low:.1f}–{100 * high:.1f}"
+
+
+def pooled_nodes(bins: Calibration) -> str:
+    """The nodes behind a calibration, those of all seeds."""
+    return accuracy.count_text([int(bins.count.sum())])
+
+
+def few(results: Sequence[SeedResult]) -> str | None:
+    """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
+    return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
+
+
 def seeds(run: Run) -> dict[str, Any]:
     """The spread over seeds."""
     summary, numbers = run.summary, run.spec.seeds
     test, validation = summary["test_accuracy"], summary["val_accuracy"]
-    columns = ("seed", "test", "validation", "epochs", "seconds")
+    heads = [f"{name}, {nodes}" if nodes else name for name, nodes in seed_heads(test, validation)]
+    columns = ("seed", *heads, "epochs", "seconds")
     rows: list[list[Cell]] = []
     for at, seed in enumerate(numbers):
         t, v = test["per_seed"][at], validation["per_seed"][at]
         epochs, seconds = summary["epochs_per_seed"][at], summary["seconds_per_seed"][at]
-        rows.append(
-            [(str(seed), seed), (percent(t), t), (percent(v), v), (str(epochs), epochs), (number(seconds, 1), seconds)]
-        )
+        shown = (accuracy.short(value, accuracy.nodes_at(a, at)) for value, a in ((t, test), (v, validation)))
+        cells_of = zip(shown, (t, v), strict=True)
+        rows.append([(str(seed), seed), *cells_of, (str(epochs), epochs), (number(seconds, 1), seconds)])
     known = test["mean"] is not None or validation["mean"] is not None
     return {
         "chart": charts.seeds_chart(numbers, test, validation) if known and len(numbers) > 1 else None,
@@ -62,22 +86,27 @@ def seeds(run: Run) -> dict[str, Any]:
     }
 
 
+def seed_heads(test: Mapping[str, Any], validation: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The names of the two accuracies, and the nodes behind each."""
+    return [(name, accuracy.spread_nodes(a)) for name, a in (("test", test), ("validation", validation))]
+
+
 def pooled(results: Sequence[SeedResult]) -> Calibration | None:
-    """The calibration of all seeds together."""
+    """The calibration of all seeds together; None where a seed has too few nodes for one."""
     known = [result.calibration for result in results if result.calibration is not None]
-    return sum(known[1:], known[0]) if known else None
+    return sum(known[1:], known[0]) if known and len(known) == len(results) else None
 
 
 def classes(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
     """Precision and recall by class, confusion and calibration; None where no label is known."""
     known = [result.confusion for result in results if result.confusion is not None]
-    bins = pooled(results)
-    if not known or bins is None:
+    if not known:
         return None
+    bins = pooled(results)
     return {
         "table": class_table(known, shown.graph.class_names),
         "confusion": confusion_chart(np.sum(known, axis=0), shown.graph.class_names),
-        "calibration": calibration(bins),
+        "calibration": None if bins is None else calibration(bins),
     }
 
 
@@ -125,8 +154,9 @@ def confusion_chart(table: measures.Ints, names: Sequence[str]) -> Chart:
 def calibration(bins: Calibration) -> Chart:
     """Confidence against accuracy."""
     says = (
-        "Nodes are grouped by their highest probability; on the dashed line a model is right as often as it is sure. "
-        f"The mean distance (expected calibration error) is {percent(bins.error)}."
+        "Nodes are grouped by their confidence, the calibrated probability of the predicted class; on the dashed line "
+        "a model is right as often as it is sure. The mean distance (expected calibration error) is "
+        f"{percent(bins.error)}, over {pooled_nodes(bins)}."
     )
     rows: list[list[Cell]] = []
     for at in np.flatnonzero(bins.count):
@@ -140,7 +170,7 @@ def calibration(bins: Calibration) -> Chart:
                 (percent(right), right),
             ]
         )
-    columns = ("probability", "nodes", "mean confidence", "predicted right")
+    columns = ("confidence", "nodes", "mean confidence", "predicted right")
     numbers = Table("Calibration by bin", columns, rows, columns[1:], False)
     return Chart("Calibration", charts.calibration_chart(bins), says, numbers)
 
@@ -162,13 +192,14 @@ def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | 
     if not found:
         return None
     starts = [f"{what} ({name})" for phase, (name, what) in charts.PRE_TRAININGS.items() if phase in phases]
-    return {"charts": found, "chosen": chosen(shown.best), "phases": len(phases), "starts": starts}
+    return {"charts": found, "chosen": chosen(shown), "phases": len(phases), "starts": starts}
 
 
-def chosen(best: Mapping[str, Any]) -> str:
+def chosen(shown: SeedFit) -> str:
     """The chosen epoch in words; empty where none is recorded."""
+    best = shown.best
     if "epoch" not in best:
         return ""
-    accuracy = best.get("val_accuracy")
+    right = best.get("val_accuracy")
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
-    return where + (f" (validation accuracy {percent(accuracy)})" if accuracy is not None else "")
+    return where + ("" if right is None else f", validation accuracy {accuracy.full(right, shown.temperature.nodes)}")

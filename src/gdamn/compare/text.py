@@ -1,0 +1,47 @@
+"""Numbers of a comparison for the eye."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import accuracy
+
+
+def accuracy_text(spread: Mapping[str, Any]) -> str:
+    """Mean ± standard deviation in per cent; of a single seed its 95 % interval, since it has no deviation."""
+    nodes = accuracy.nodes_at(spread, 0) if len(spread["per_seed"]) == 1 else None
+    if spread["mean"] is None or not nodes:
+        return spread_text(spread)
+    return accuracy.short(spread["mean"], nodes).replace(" %", "")
+
+
+def spread_text(spread: Mapping[str, Any]) -> str:
+    """Mean ± standard deviation in per cent."""
+    if spread["mean"] is None:
+        return "–"
+    return f"{100 * spread['mean']:.1f} ± {100 * spread['std']:.1f}"
+
+
+def nodes_text(result: Mapping[str, Any]) -> str:
+    """``22 test and 8 validation nodes`` behind every accuracy of a comparison; empty for fits that don't tell."""
+    parts = []
+    for key, name in (("test_accuracy", "test"), ("val_accuracy", "validation")):
+        counts = [count for r in result["results"] for count in r[key].get("nodes") or []]
+        text = accuracy.count_text(counts)
+        if text:
+            parts.append(text.replace(" node", f" {name} node"))
+    return " and ".join(parts)
+
+
+def signed(points: float, digits: int = 1) -> str:
+    """A difference with its sign; none for what rounds to zero."""
+    text = f"{points:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def p_text(p: float | None) -> str:
+    """A p-value for the eye."""
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"

@@ -79,7 +79,7 @@ def random_pattern(rows: int, columns: int, share: float, seed: int) -> Pattern:
 
 
 def dense(p: Pattern, values: torch.Tensor) -> torch.Tensor:
-    at = torch.as_tensor(p.rows).long(), torch.as_tensor(p.indices.copy()).long()
+    at = torch.as_tensor(p.rows.copy()).long(), torch.as_tensor(p.indices.copy()).long()
     return torch.zeros(p.shape, dtype=values.dtype).index_put(at, values)
 
 
@@ -98,7 +98,7 @@ def test_wide_products_are_those_of_dense_matrices(path, shape, width, seed):
         found = value_and_gradients(lambda v, h, b: spmm(p, v, h, b), inputs)
     assert_same(found, value_and_gradients(lambda v, h, b: dense(p, v) @ h + b, [t.double() for t in inputs]))
     inputs = [draw((p.shape[0], width), seed), draw((p.shape[1], width), seed + 1)]
-    at = torch.as_tensor(p.rows).long(), torch.as_tensor(p.indices.copy()).long()
+    at = torch.as_tensor(p.rows.copy()).long(), torch.as_tensor(p.indices.copy()).long()
     with use_kernels(path):
         found = value_and_gradients(lambda a, b: sddmm(p, a, b), inputs)
     assert_same(found, value_and_gradients(lambda a, b: (a @ b.T)[at], [t.double() for t in inputs]))

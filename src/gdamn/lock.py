@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import folders
 from .errors import OutputError
 from .io import make_folder, output_error
 
@@ -20,31 +21,35 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-NAME = ".lock"
+NAME = folders.LOCK
 log = logging.getLogger("gdamn")
 _ours: set[Path] = set()
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[bool]:
+def alone_in(folder: Path, kind: str) -> Iterator[bool]:
     """Within the block no other process works in the folder; one that tries gets an error.
 
-    The folder is made where it is missing, and removed again where nothing was put into it. A block within another
-    one of the same folder is part of that; the value tells whether this is the outer one.
+    The folder must be empty or our own (:func:`gdamn.folders.check`). It is made where it is missing, marked as one
+    that holds this ``kind`` of thing, and removed again where nothing was put into it. A block within another one of
+    the same folder is part of that; the value tells whether this is the outer one.
     """
     where = folder.resolve()
     if where in _ours:
         yield False
         return
+    folders.check(folder, kind)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
         handle = _take(folder)
         _ours.add(where)
         try:
+            folders.mark(folder, kind)
             yield True
         finally:
             _ours.discard(where)
+            folders.unmark(folder)
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
             os.close(handle)
     finally:

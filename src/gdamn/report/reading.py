@@ -14,6 +14,7 @@ from .. import runs
 from ..base import read_model
 from ..errors import ConfigError, DataError
 from ..graph import Graph
+from ..reading import is_there
 from ..result_file import check_result, read_json
 from ..spec import RunSpec
 
@@ -36,7 +37,7 @@ class Run:
     def read(cls, folder: Path) -> Run:
         """Read a folder that ``gdamn train`` wrote."""
         path = folder / "summary.json"
-        if not path.is_file():
+        if not is_there(path):
             raise DataError(f"'{folder}' holds no finished run (there is no summary.json); make one with: gdamn train.")
         summary = check_result(read_json(path), path)
         if not {"versions", "seconds_per_seed", "epochs_per_seed"} <= set(summary):

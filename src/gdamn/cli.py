@@ -18,6 +18,7 @@ from . import __version__, display, own, streams
 from .cli_parsing import App, parse_pairs
 from .errors import ConfigError, GdamnError
 from .own import cli_options as files
+from .reading import has_raw_bytes
 
 if TYPE_CHECKING:
     from .spec import RunSpec
@@ -61,7 +62,9 @@ def reporting() -> Iterator[None]:
 
 
 def unusable(problem: Exception) -> str | None:
-    """The sentence for a file or folder that the system refuses; None for every other problem."""
+    """The sentence for a file or folder that the system refuses, or can't name; None for every other problem."""
+    if isinstance(problem, UnicodeEncodeError) and has_raw_bytes(str(problem.object)):
+        return "A name has characters that this locale doesn't know; set PYTHONUTF8=1, or rename the file."
     if not isinstance(problem, OSError) or problem.filename is None:
         return None
     return f"Can't use '{os.fsdecode(problem.filename)}': {problem.strerror or problem}."

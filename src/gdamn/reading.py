@@ -50,6 +50,8 @@ def check_file(path: Path, most: int | None = None, *, empty: bool = False) -> i
         most: the bytes that it may have; without it, what :func:`most_bytes` says.
         empty: whether a file without any bytes is fine, too.
     """
+    if has_raw_bytes(str(path)):
+        raise DataError(f"'{path}' has characters that this locale doesn't know; set PYTHONUTF8=1, or rename the file.")
     try:
         if path.is_dir():
             raise DataError(f"'{path}' is a folder, not a file; name the file in it.")
@@ -67,6 +69,11 @@ def check_file(path: Path, most: int | None = None, *, empty: bool = False) -> i
     if size > limit:
         raise DataError(f"'{path}' is too large to read: {size:,} bytes, at most {limit:,} are read.")
     return size
+
+
+def has_raw_bytes(text: str) -> bool:
+    """Whether a name has bytes that aren't text in the encoding of the system."""
+    return any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def is_there(path: Path) -> bool:

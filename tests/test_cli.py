@@ -178,7 +178,7 @@ def test_train_writes_every_file(trained: Trained) -> None:
         *("planted", "cut_share", "true_kept_share", "hard_auc"),
         *("inter_class_weight_before", "inter_class_weight_after"),
     }
-    files = ["config.toml", "report.html", "seed-3", "seed-4", "summary.json"]
+    files = [".gdamn.json", "config.toml", "report.html", "seed-3", "seed-4", "summary.json"]
     assert sorted(path.name for path in out.iterdir()) == files
     for seed in ("seed-3", "seed-4"):
         assert sorted(path.name for path in (out / seed).iterdir()) == sorted([*SEED_FILES, "history.jsonl"])

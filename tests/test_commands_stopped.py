@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gdamn import checkpoint, cli, tuning, tuning_study, unfinished
+from gdamn import checkpoint, cli, folders, lock, tuning, tuning_study, unfinished
 from gdamn.compare import engine
 from gdamn.compare.engine import compare, make_specs
 from gdamn.errors import DataError, OutputError, TrainingError
@@ -34,8 +34,10 @@ COMMANDS = {
     "reproduce": f"reproduce fig1a --datasets karate {LONG}",
     "reproduce table2": f"reproduce table2 --datasets karate --methods gcn,mlp {LONG}",
 }
-HOLD = "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path(sys.argv[1])): "
-HOLD += "print('held', flush=True); time.sleep(120)"
+HOLD = (
+    "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path('out'), sys.argv[1]):"
+)
+HOLD += " print('held', flush=True); time.sleep(120)"
 
 
 @pytest.fixture
@@ -182,23 +184,31 @@ def test_settings_that_can_t_be_trained_are_passed_over(tmp_path: Path, monkeypa
         search(tmp_path / "none")
 
 
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("compare", "comparison"),
+        ("tune", "search"),
+        ("reproduce", "reproduction"),
+        ("reproduce table2", "reproduction"),
+    ],
+)
 def test_a_second_command_in_the_folder_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("space.toml").write_text("epochs = [1000000]\n")
-    with subprocess.Popen([sys.executable, "-c", HOLD, "out"], stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen([sys.executable, "-c", HOLD, kind], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "held\n"
-        for words in COMMANDS.values():
-            monkeypatch.setattr(sys, "argv", ["gdamn", *words.split(), "--out", "out"])
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-            said = capsys.readouterr().err
-            assert ended.value.code == 2
-            assert said.startswith("error: Another run is writing to 'out' at this moment; wait until it ends")
-            assert said.count("\n") == 1
-        assert [path.name for path in Path("out").iterdir()] == [".lock"]
+        monkeypatch.setattr(sys, "argv", ["gdamn", *COMMANDS[command].split(), "--out", "out"])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr().err
+        assert ended.value.code == 2
+        assert said.startswith("error: Another run is writing to 'out' at this moment; wait until it ends")
+        assert said.count("\n") == 1
+        assert {path.name for path in Path("out").iterdir()} == {lock.NAME, folders.MARKER}
         owner.kill()
 
 
@@ -214,7 +224,7 @@ def start(words: str, folder: Path) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("command", ["tune", "reproduce"])
 def test_ctrl_c_tells_how_to_go_on(command: str, tmp_path: Path) -> None:
     with start(COMMANDS[command], tmp_path) as process:
-        while not (tmp_path / "out" / ".lock").exists() and process.poll() is None:
+        while not (tmp_path / "out" / lock.NAME).exists() and process.poll() is None:
             time.sleep(0.05)
         time.sleep(1)
         asked = time.monotonic()
@@ -225,7 +235,7 @@ def test_ctrl_c_tells_how_to_go_on(command: str, tmp_path: Path) -> None:
         rest = process.stderr.read()
     assert "Traceback" not in rest
     assert rest.splitlines()[-1].startswith("stopped")
-    assert not (tmp_path / "out" / ".lock").exists()
+    assert not (tmp_path / "out" / lock.NAME).exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

@@ -63,7 +63,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess
 def test_every_file_says_the_same(compared: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     out, done = compared
     result = json.loads((out / "compare.json").read_text())
-    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert sorted(path.name for path in out.iterdir()) == [".gdamn.json", *FILES]
     means = [r["test_accuracy"]["mean"] for r in result["results"]]
     assert means == sorted(means, reverse=True)
     assert result["best"] == result["results"][0]["method"]

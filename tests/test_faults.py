@@ -134,8 +134,6 @@ def test_memory_that_runs_out(tmp_path: Path) -> None:
         "num_nodes=300000",
         "--option",
         "num_features=400",
-        "--out",
-        str(tmp_path / "o"),
     ]
     done = called(LIMITED.format(megabytes=300), [*args, "--out", str(tmp_path / "out")])
     assert_told(done, "not enough memory")

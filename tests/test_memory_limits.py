@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import memory
-from gdamn.own import limits
+from gdamn import memory, reading
 from gdamn.scale import memory as scale_memory
 
 GB = 1 << 30
@@ -86,8 +85,8 @@ def test_a_fit_and_a_reader_keep_to_the_tightest_limit(monkeypatch: pytest.Monke
     tight = [(4 * GB, 3 * GB), (2 * GB, GB)]
     monkeypatch.setattr(scale_memory, "limited_bytes", lambda: tight)
     monkeypatch.setattr(scale_memory, "system_bytes", lambda: {"MemAvailable": 64 * GB})
-    monkeypatch.setattr(limits, "limited_bytes", lambda: tight)
+    monkeypatch.setattr(reading, "limited_bytes", lambda: tight)
     assert scale_memory.free_bytes() == GB
-    assert limits.most_bytes() == GB
+    assert reading.most_bytes() == GB
     monkeypatch.setattr(scale_memory, "limited_bytes", list)
     assert scale_memory.free_bytes() == 64 * GB

@@ -59,14 +59,14 @@ def test_two_threads_do_not_share_a_folder(tmp_path: Path) -> None:
 
     def other() -> None:
         try:
-            with lock.alone_in(tmp_path / "run"):
+            with lock.alone_in(tmp_path / "run", "run"):
                 found.append("in")
         except OutputError as problem:
             found.append(problem)
 
-    with lock.alone_in(tmp_path / "run") as outer:
+    with lock.alone_in(tmp_path / "run", "run") as outer:
         assert outer
-        with lock.alone_in(tmp_path / "run") as inner:
+        with lock.alone_in(tmp_path / "run", "run") as inner:
             assert not inner
         thread = threading.Thread(target=other)
         thread.start()

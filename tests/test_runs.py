@@ -130,7 +130,7 @@ def test_bad_configs_are_told(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_missing_and_binary_configs_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Can't read"):
+    with pytest.raises(ConfigError, match="There is no file"):
         RunSpec.from_toml(tmp_path / "none.toml")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="isn't a TOML file"):
@@ -205,7 +205,9 @@ def test_another_finished_run_is_kept_unless_forced(tmp_path: Path) -> None:
         runs.run(RunSpec("small", seeds=(5,)), tmp_path)
     assert (tmp_path / "seed-0" / "model.gdamn").exists()
     runs.run(RunSpec("small", seeds=(5,)), tmp_path, force=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "seed-1", "seed-5", "summary.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *(".gdamn.json", "config.toml", "seed-1", "seed-5", "summary.json")
+    ]
     assert [path.name for path in (tmp_path / "seed-1").iterdir()] == ["mine.txt"]
 
 

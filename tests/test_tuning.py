@@ -106,5 +106,5 @@ def test_replicate_of_something_else_is_told(tmp_path):
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(DataError, match="isn't a result"):
         read_result(tmp_path / "x.json")
-    with pytest.raises(DataError, match="Can't read"):
+    with pytest.raises(DataError, match="There is no file"):
         read_result(tmp_path / "missing.json")

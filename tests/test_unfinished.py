@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from gdamn import lock, pool, runs, unfinished
+from gdamn import folders, lock, pool, runs, unfinished
 from gdamn.errors import OutputError, TrainingError
 from gdamn.spec import RunSpec
 
@@ -74,7 +74,7 @@ def test_finished_seeds_are_not_trained_again(stopped: Path, tmp_path: Path, tra
     runs.run(SPEC, tmp_path / "whole")
     assert without_times(files(stopped)) == without_times(files(tmp_path / "whole"))
     assert sorted(path.name for path in stopped.iterdir()) == [
-        *("config.toml", "seed-0", "seed-1", "seed-2", "summary.json")
+        *(folders.MARKER, "config.toml", "seed-0", "seed-1", "seed-2", "summary.json")
     ]
 
 
@@ -119,8 +119,10 @@ def test_what_a_killed_writer_left_is_removed(stopped: Path) -> None:
     assert all(path.exists() for path in mine)
 
 
-HOLD = "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path(sys.argv[1])): "
-HOLD += "print('held', flush=True); time.sleep(60)"
+HOLD = (
+    "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path(sys.argv[1]), 'run'):"
+)
+HOLD += " print('held', flush=True); time.sleep(60)"
 
 
 def test_the_second_run_is_refused_and_the_lock_dies_with_its_owner(tmp_path: Path) -> None:
@@ -135,19 +137,19 @@ def test_the_second_run_is_refused_and_the_lock_dies_with_its_owner(tmp_path: Pa
         assert second.returncode == 2
         assert second.stderr.startswith("error: Another run")
         assert second.stderr.count("\n") == 1
-        assert [path.name for path in out.iterdir()] == [lock.NAME]
+        assert {path.name for path in out.iterdir()} == {lock.NAME, folders.MARKER}
         owner.kill()
         owner.wait()
         assert (out / lock.NAME).exists()
-        with lock.alone_in(out) as outermost:
+        with lock.alone_in(out, "run") as outermost:
             assert outermost
     assert list(out.iterdir()) == []
 
 
 def test_a_block_within_a_block_is_part_of_it(tmp_path: Path) -> None:
     out = tmp_path / "a" / "b"
-    with lock.alone_in(out) as outer:
-        with lock.alone_in(tmp_path / "a" / "." / "b") as inner:
+    with lock.alone_in(out, "run") as outer:
+        with lock.alone_in(tmp_path / "a" / "." / "b", "run") as inner:
             assert (outer, inner) == (True, False)
         assert (out / lock.NAME).exists()
     assert list(tmp_path.iterdir()) == []  # nothing was put into it
@@ -158,7 +160,7 @@ def in_turn(folder: str, log: str) -> None:
     inside = Path(log)
     for _ in range(60):
         try:
-            with lock.alone_in(Path(folder)):
+            with lock.alone_in(Path(folder), "run"):
                 handle = os.open(inside, os.O_CREAT | os.O_EXCL)
                 os.close(handle)
                 inside.unlink()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import DataError
+from .reading import check_own
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,6 +29,7 @@ Tree = Any
 
 log = logging.getLogger("gdamn")
 _TENSOR = "__tensor__"
+FIRST_WORDS = b"gdamn checkpoint "
 _FIRST_LINE = re.compile(rb"gdamn checkpoint (\d{1,9}) ([0-9a-f]{64})\n")
 
 
@@ -63,6 +65,7 @@ def numbered(folder: Path) -> list[tuple[int, Path]]:
 
 def read_tree(path: Path) -> dict[str, Tree]:
     """The content of a checkpoint; one that isn't as it was written is refused."""
+    check_own(path)
     try:
         content = path.read_bytes()
     except OSError as cause:

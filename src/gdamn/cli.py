@@ -6,7 +6,7 @@ package raises on purpose becomes one line on stderr and exit code 2; Ctrl-C bec
 
 from __future__ import annotations
 
-import tomllib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import __version__, display, own
+from . import __version__, display, own, streams
+from .cli_parsing import App, parse_pairs
 from .errors import ConfigError, GdamnError
 from .own import cli_options as files
+from .reading import has_raw_bytes
 
 if TYPE_CHECKING:
     from .spec import RunSpec
 
-app = typer.Typer(
+app = App(
     help="Node classification on noisy graphs with Graph Decoupling Attention Markov Networks.",
     epilog="Example: gdamn train cora --seeds 5",
     no_args_is_help=True,
@@ -29,9 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-data_app = typer.Typer(
-    help="List, describe and fetch data sets.", epilog="Example: gdamn data list", no_args_is_help=True
-)
+data_app = App(help="List, describe and fetch data sets.", epilog="Example: gdamn data list", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 DataRoot = Annotated[
@@ -54,11 +54,20 @@ def reporting() -> Iterator[None]:
     except Exception as problem:
         from .memory import shortage
 
-        told = shortage(problem)
+        told = shortage(problem) or unusable(problem)
         if told is None:
             raise
         display.error(str(told))
         raise typer.Exit(2) from None
+
+
+def unusable(problem: Exception) -> str | None:
+    """The sentence for a file or folder that the system refuses, or can't name; None for every other problem."""
+    if isinstance(problem, UnicodeEncodeError) and has_raw_bytes(str(problem.object)):
+        return "A name has characters that this locale doesn't know; set PYTHONUTF8=1, or rename the file."
+    if not isinstance(problem, OSError) or problem.filename is None:
+        return None
+    return f"Can't use '{os.fsdecode(problem.filename)}': {problem.strerror or problem}."
 
 
 def show_version(wanted: bool) -> None:
@@ -141,7 +150,7 @@ def train(
     spec = files.settle(spec, reading, fresh=dataset is not None)
     folder = out or Path("runs") / f"{files.data_name(spec.dataset)}-{spec.method}"
 
-    from . import runs
+    from . import folders, runs
     from .cli_report import report_of_training
     from .distributed import launch, team
     from .io import to_json
@@ -152,14 +161,14 @@ def train(
     each = threads or launch.threads()
 
     def lead() -> None:
-        runs.check_writable(folder)
-        with runs.working_in(folder):
+        folders.check(folder, "run")
+        with runs.working_in(folder, "run"):
             with display.ProgressView() as view, own.watch.listening(view.reading):
                 summary = runs.run(
                     spec, folder, jobs=jobs, threads=each, data_root=data_root, force=force, progress=view.update
                 )
             if as_json:
-                typer.echo(to_json(summary, indent=2))
+                display.print_json(to_json(summary, indent=2))
             else:
                 display.show_summary(summary, str(folder))
             report_of_training(folder, data_root, quiet=as_json)
@@ -208,22 +217,6 @@ def seed_range(count: int | None, first: int | None, config: Path | None) -> tup
 
         count = len(RunSpec.from_toml(config).seeds)
     return tuple(range(first or 0, (first or 0) + (count or 1)))
-
-
-def parse_pairs(which: str, pairs: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs; a value is read as TOML (5, 0.1, true, "x"), and as a plain string where it isn't TOML."""
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        key = key.strip()
-        if not equals or not key:
-            raise ConfigError(f"{which} takes KEY=VALUE; got '{pair}'.")
-        try:
-            parsed = tomllib.loads(f"value = {text}")
-        except tomllib.TOMLDecodeError:
-            parsed = {}
-        found[key] = parsed["value"] if set(parsed) == {"value"} else text.strip()
-    return found
 
 
 @app.command(epilog="Example: gdamn methods")
@@ -300,8 +293,10 @@ def main() -> None:
         cli_search,
     )
 
+    streams.prepare()
     try:
-        app(prog_name="gdamn")
+        with streams.told():
+            app(prog_name="gdamn")
     except SystemExit as ended:
         from .distributed import launch
 

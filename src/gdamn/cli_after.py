@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +12,7 @@ import typer
 from . import display
 from .cli import DataRoot, app, reporting
 from .errors import ConfigError
+from .printable import safe_json
 
 if TYPE_CHECKING:
     from .after.opened import Opened
@@ -39,12 +40,22 @@ def opened_run(run: Path, seed: int | None, data_root: Path | None) -> Opened:
     return open_run(run, seed, data_root)
 
 
+def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
+    """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
+    from .outputs import check_output, files_of
+
+    check_output(out, suffixes, force, inputs=given, run=run)
+    if out is not None:
+        from .after.opened import read_spec
+
+        check_output(out, suffixes, force, inputs=files_of(read_spec(run)))
+
+
 def echo_json(content: Any) -> None:
     """Print JSON that a terminal can't be steered by."""
-    from .after.shown import safe_json
     from .io import to_json
 
-    typer.echo(safe_json(to_json(content, indent=2)))
+    display.print_json(safe_json(to_json(content, indent=2)))
 
 
 @app.command(
@@ -71,9 +82,9 @@ def predict(
     The temperature is fitted on validation nodes. Nodes of the training graph that are among the new ones are known
     again by their id and features.
     """
-    from .after.tables import TABLES, check_output, write_table
+    from .after.tables import TABLES, write_table
 
-    check_output(out, TABLES, force)
+    check_written(out, TABLES, force, run, nodes, edges)
     if ensemble and seed is not None:
         raise ConfigError("--ensemble takes all models and --seed one of them; give only one of the two.")
     with working("predicting"):
@@ -119,8 +130,6 @@ def refine(
 
     Tables have one row per direction. The weight in .npz, .pt and .graphml is the stable one.
     """
-    from .after.tables import check_output
-
     if keep is not None and top is not None:
         raise ConfigError("Give --keep or --top, not both.")
     if top is not None and top < 1:
@@ -134,7 +143,7 @@ def refine(
         from .after.predictions import of_fit
         from .chosen import sentence_of
 
-        check_output(out, refined.SUFFIXES, force)
+        check_written(out, refined.SUFFIXES, force, run)
         opened = opened_run(run, seed, data_root)
         graph = opened.graph()
         found = refined.refine(opened.model, graph, keep, top)
@@ -162,11 +171,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Tell why a node has its label: the neighbours that counted, the edges that were cut, p's and q's opinions."""
-    from .after.tables import check_output
-
     if most < 1:
         raise ConfigError(f"--most must be 1 or more; got {most}.")
-    check_output(plot, (".png", ".svg"), force)
+    check_written(plot, (".png", ".svg"), force, run)
     with working("explaining"):
         from .after import explain as reasons
         from .after.predictions import of_fit
@@ -201,11 +208,11 @@ def edges(
     as_json: AsJson = False,
 ) -> None:
     """List the edges most likely to be wrong, for a person to check: the most suspicious first."""
-    from .after.tables import TABLES, check_output, write_table
+    from .after.tables import TABLES, write_table
 
     if suspicious < 1:
         raise ConfigError(f"--suspicious must be 1 or more; got {suspicious}.")
-    check_output(out, TABLES, force)
+    check_written(out, TABLES, force, run)
     with working("judging edges"):
         from .after.predictions import of_fit
         from .after.suspicious import suspicious as judged

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import display
-from .cli import DataRoot, app, parse_pairs, reporting, seed_range
+from .cli import DataRoot, app, reporting, seed_range
+from .cli_parsing import parse_pairs
 from .errors import ConfigError
 from .own import cli_options as files
 
@@ -68,22 +69,22 @@ def compare(
     if jobs < 1 or (threads is not None and threads < 1):
         raise ConfigError("--jobs and --threads must be 1 or more.")
 
-    from . import runs
+    from . import folders, runs
     from .compare import engine, report
     from .display_compare import CompareView
 
     names = engine.method_names(methods)
     specs = engine.make_specs(dataset, names, chosen or (0,), noise=noise, options=options, settings=changed)
     specs = [files.settle(spec, {}, fresh=True) for spec in specs]
-    runs.check_writable(out)
-    with runs.working_in(out):
+    folders.check(out, "comparison")
+    with runs.working_in(out, "comparison"):
         with CompareView() as view:
             outcome = engine.compare(
                 specs, out, jobs=jobs, threads=threads, data_root=data_root, force=force, watch=view.watch()
             )
         report.write_all(outcome, out)
     if as_json:
-        typer.echo(report.compact_json(outcome.result), nl=False)
+        display.print_json(report.compact_json(outcome.result).rstrip("\n"))
         return
     show_outcome(outcome)
     display.note(f"Written to {out}: compare.html, compare.md, compare.png, compare.csv, compare.json")

@@ -39,7 +39,8 @@ def convert(
 ) -> None:
     """Write a graph, with its split, as a folder that train maps into memory: for graphs larger than that."""
     from .data import load
-    from .scale.folder import write_folder
+    from .outputs import check_apart
+    from .scale.folder import check_target, write_folder
 
     reading = files.given(
         *(edges, label, node_id, features, text, weight, source, target),
@@ -47,6 +48,8 @@ def convert(
     )
     if not own.is_own(graph):
         files.refuse_for_named(graph, reading)
+    check_apart(folder, [Path(graph)] if own.is_own(graph) else [])
+    check_target(folder)
     with display.ProgressView() as view, own.watch.listening(view.reading):
         made = load(graph, data_root=data_root, seed=seed, **reading)
         write_folder(made, folder, half=half)

@@ -25,7 +25,7 @@ def doctor(
     if as_json:
         from .io import to_json
 
-        typer.echo(to_json({"well": well, "findings": [asdict(finding) for finding in found]}, indent=2))
+        display.print_json(to_json({"well": well, "findings": [asdict(finding) for finding in found]}, indent=2))
     else:
         display.show_rows("Doctor", ("what", "state", "found"), [(f.name, f.state, f.told) for f in found])
         display.note("With a bug report, please send the output of: gdamn doctor --json")

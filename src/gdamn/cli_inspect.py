@@ -11,10 +11,14 @@ import typer
 from . import display, own
 from .cli import DataRoot, app, reporting
 from .errors import ConfigError
+from .outputs import check_output
 from .own import cli_options as files
 
 if TYPE_CHECKING:
     from .own.facts import Facts
+
+PICTURE, FACTS = "inspect.png", "inspect.json"
+"""What ``--out`` writes."""
 
 
 @app.command(
@@ -40,6 +44,7 @@ def inspect(
     data_root: DataRoot = None,
     plot: Annotated[Path | None, typer.Option(help="Draw degrees, parts, classes and mixing into this PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write inspect.json and inspect.png into this folder.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the facts as JSON, and nothing else.")] = False,
 ) -> None:
     """Show what a graph is, and warn of what will hurt, before anything is trained. Test labels stay unread."""
@@ -51,13 +56,16 @@ def inspect(
     )
     if plot is not None and plot.suffix.lower() != ".png":
         raise ConfigError(f"--plot writes PNG; name a file that ends in .png, not '{plot}'.")
+    read = [Path(graph[0]), Path(reading["edges"]) if "edges" in reading else None] if own.is_own(graph[0]) else []
+    for path in (plot, *(out / name for name in (PICTURE, FACTS) if out is not None)):
+        check_output(path, (), force, inputs=read)
     with display.ProgressView() as view, own.watch.listening(view.reading):
         facts = inspected(graph[0], reading, data_root)
     written = write(facts, plot, out)
     if as_json:
         from .io import to_json
 
-        typer.echo(to_json(facts.data, indent=2))
+        display.print_json(to_json(facts.data, indent=2))
         return
     show(facts.data)
     for path in written:
@@ -84,15 +92,15 @@ def write(facts: Facts, plot: Path | None, out: Path | None) -> list[Path]:
     from . import io
 
     written = []
-    pictures = [path for path in (plot, None if out is None else out / "inspect.png") if path is not None]
+    pictures = [path for path in (plot, None if out is None else out / PICTURE) if path is not None]
     for path in pictures:
         from .own.facts_plot import draw
 
         draw(facts, path)
         written.append(path)
     if out is not None:
-        io.write_json(out / "inspect.json", facts.data)
-        written.append(out / "inspect.json")
+        io.write_json(out / FACTS, facts.data)
+        written.append(out / FACTS)
     return written
 
 

@@ -9,6 +9,7 @@ import typer
 
 from . import display
 from .cli import DataRoot, app, reporting
+from .cli_after import Force, check_written
 
 
 @app.command(
@@ -27,10 +28,14 @@ def report(
         list[str] | None, typer.Option(metavar="ID", help="A node that the explorer must have; may be repeated.")
     ] = None,
     data_root: DataRoot = None,
+    force: Force = False,
 ) -> None:
     """Make the page of a finished run again: one HTML file with results, charts and an explorer of the graph."""
+    from .folders import is_page
     from .report import write_run
 
+    if output is not None and output.absolute() != (run / "report.html").absolute():
+        check_written(output, (), force or is_page(output), run)
     with display.console(stderr=True).status(f"reading {run}") as status:
         page = write_run(
             run,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import accuracy, display
-from .cli import DataRoot, app, parse_pairs, reporting
+from .cli import DataRoot, app, reporting
 from .cli_compare import Changes, Force, Jobs, Threads
+from .cli_parsing import parse_pairs
 from .errors import ConfigError
 
 if TYPE_CHECKING:
@@ -113,15 +114,15 @@ def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
 
 def reproduce_all(asked: Asked, folder: Path) -> None:
     """Run every target that has its data, one after the other, and list what agrees with the paper."""
-    from . import io, runs
+    from . import folders, io, runs
     from .experiments import every
 
     todo, left_out = every.plan_all(asked)
     done: dict[str, dict[str, Any]] = {}
     for name, reason in left_out.items():
         display.note(f"{name} is left out: {reason}", stderr=True)
-    runs.check_writable(folder)
-    with runs.working_in(folder):
+    folders.check(folder, "reproduction")
+    with runs.working_in(folder, "reproduction"):
         for kind in ("md", "json"):
             io.remove_leftovers(folder / f"all.{kind}")
         for at, (target, own) in enumerate(todo, 1):

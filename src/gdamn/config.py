@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from . import reading
 from .errors import ConfigError
 
 Setting = int | float | str | bool
@@ -71,6 +71,8 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
     if choices and value not in choices and isinstance(value, str):
         what = "a number or " if float in kinds else "one of "
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
+    if name == "device" and str(value).partition(":")[0] == "meta":  # others are asked when a fit begins
+        raise ConfigError("Setting 'device' is 'meta', which holds no numbers; choose cpu or auto.")
     low, high = spec.metadata["low"], spec.metadata["high"]
     if not isinstance(value, str) and (
         value != value or (low is not None and value < low) or (high is not None and value > high)
@@ -268,7 +270,7 @@ def presets() -> dict[str, dict[str, dict[str, Setting]]]:
     Those of GDAMN were chosen on validation accuracy, once per data set, the same for all seeds; those of the
     baselines come from their publications, or were chosen in the same way.
     """
-    return tomllib.loads(PRESET_FILE.read_text(encoding="utf-8"))
+    return reading.read_toml(PRESET_FILE)
 
 
 def preset(dataset: str | None, method: str = "gdamn") -> dict[str, Setting]:

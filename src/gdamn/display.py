@@ -5,6 +5,7 @@ Only here is anything drawn, so that the rest of the package can be used without
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -46,6 +47,16 @@ def note(message: str, stderr: bool = False) -> None:
     """A line of plain text, never wrapped, so that paths and commands can be copied."""
     lines = "\n".join(map(safe, message.split("\n")))
     console(stderr).print(lines, markup=False, soft_wrap=True)
+
+
+def print_json(text: str) -> None:
+    """JSON on stdout; characters that its encoding doesn't know are spelled out, which means the same."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 class ProgressView:

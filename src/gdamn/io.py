@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CSV_BLOCK = 65_536
 """Rows that are turned into text at a time: enough to be fast, few enough to cost no memory worth counting."""
 
-_REASONS = {
+REASONS = {
     errno.EACCES: "you have no permission to write there; choose another folder",
     errno.EPERM: "you have no permission to write there; choose another folder",
     errno.EROFS: "the file system is read-only; choose another folder",
@@ -42,7 +42,7 @@ _REASONS = {
 
 def output_error(path: Path, cause: OSError) -> OutputError:
     """The sentence for a write that failed: where, why, and what to do."""
-    reason = _REASONS.get(cause.errno or 0, cause.strerror or str(cause) or type(cause).__name__)
+    reason = REASONS.get(cause.errno or 0, cause.strerror or str(cause) or type(cause).__name__)
     return OutputError(f"Can't write '{_meant(path)}': {reason}.")
 
 

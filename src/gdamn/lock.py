@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import folders
 from .errors import OutputError
 from .io import make_folder, output_error
 
@@ -21,18 +22,19 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-NAME = ".lock"
+NAME = folders.LOCK
 log = logging.getLogger("gdamn")
 _owners: dict[Path, int] = {}
 """The folders that this process works in, each with the thread that does."""
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[bool]:
+def alone_in(folder: Path, kind: str) -> Iterator[bool]:
     """Within the block no other process or thread works in the folder; one that tries gets an error.
 
-    The folder is made where it is missing, and removed again where nothing was put into it. A block within another
-    one of the same folder and thread is part of that; the value tells whether this is the outer one.
+    The folder must be empty or our own (:func:`gdamn.folders.check`). It is made where it is missing, marked as one
+    that holds this ``kind`` of thing, and removed again where nothing was put into it. A block within another one of
+    the same folder and thread is part of that; the value tells whether this is the outer one.
     """
     where, me = folder.resolve(), threading.get_ident()
     if _owners.get(where) == me:
@@ -41,22 +43,25 @@ def alone_in(folder: Path) -> Iterator[bool]:
     if _owners.setdefault(where, me) != me:  # one step, so that of two threads only one can be first
         raise _taken(folder)
     try:
-        with _locked_folder(folder):
+        folders.check(folder, kind)
+        with _locked_folder(folder, kind):
             yield True
     finally:
         del _owners[where]
 
 
 @contextmanager
-def _locked_folder(folder: Path) -> Iterator[None]:
-    """Within the block the folder is there, with the lock of this process on it."""
+def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
+    """Within the block the folder is there, marked, with the lock of this process on it."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
         handle = _take(folder)
         try:
+            folders.mark(folder, kind)
             yield
         finally:
+            folders.unmark(folder)
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
             os.close(handle)
     finally:

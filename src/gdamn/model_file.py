@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import DataError
 from .node_ids import KEPT
+from .reading import check_own, is_there
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
@@ -32,8 +33,9 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and tensors of a saved model; every way in which the file can be wrong has its sentence."""
     from safetensors import SafetensorError, safe_open
 
-    if not path.is_file():
+    if not is_there(path):
         raise DataError(f"There is no model file at {path}.")
+    check_own(path)
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["gdamn"])

@@ -95,8 +95,8 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError):
+        torch.zeros(1, device=device).cpu()  # meta makes tensors, but they hold nothing
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError, ValueError, TypeError):
         raise ConfigError(f"Device '{name}' can't be used here; choose cpu or auto.") from None
     return device
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .errors import ConfigError, DataError, in_short
+from .reading import read_json
 from .spec import RunSpec
+
+__all__ = ["check_result", "read_json"]
 
 MOST = 1e15
 """No count of seconds or epochs is larger."""
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as cause:
-        raise DataError(f"Can't read '{path}': {cause.strerror or cause}.") from None
-    except (ValueError, RecursionError) as cause:  # not JSON, not UTF-8, or nested without end
-        raise DataError(f"'{path}' isn't a JSON file: {in_short(cause)}.") from None
 
 
 def check_result(result: Any, path: Path) -> dict[str, Any]:

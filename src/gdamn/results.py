@@ -14,6 +14,8 @@ from .compare.report import markdown_table
 from .compare.text import p_text, signed, spread_text
 from .errors import DataError
 from .experiments.paper import printed
+from .folders import MARKER
+from .reading import is_folder, read_text
 from .replicate import is_single, read_results_of
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
@@ -41,9 +43,9 @@ def read_peers(folder: Path) -> list[Result]:
 
 
 def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise DataError(f"There is no folder '{folder}' with results.")
-    found = sorted(folder.glob("*.json"))
+    found = sorted(path for path in folder.glob("*.json") if path.name != MARKER)
     if not found:
         raise DataError(f"'{folder}' holds no results (*.json).")
     for path in found:
@@ -112,12 +114,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def write_into(document: Path, table: str) -> None:
     """Replace what stands between the markers of a document by the table."""
-    try:
-        text = document.read_text(encoding="utf-8")
-    except OSError as cause:
-        raise DataError(f"Can't read '{document}': {cause.strerror or cause}.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"'{document}' isn't UTF-8; save it as UTF-8.") from None
+    text = read_text(document)
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise DataError(f"'{document}' needs one line '{BEGIN}' and, after it, one line '{END}'.")
     head, rest = text.split(BEGIN)

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, io, lock, own_methods, pool, unfinished
+from . import __version__, folders, io, lock, own_methods, pool, reading, unfinished
 from .accuracy import with_nodes
 from .errors import ConfigError, OutputError
 from .pool import Progress, SeedProgress
@@ -54,14 +54,14 @@ def run(
     seeds are kept, and the others go on from their checkpoints.
     """
     check_processes(jobs, threads)
-    check_writable(out)
+    folders.check(out, "run")
     share = threads or threads_each(jobs, len(spec.seeds))
     with pool.thread_variables(share):  # before the first import of what reads them
         spec = spec.resolved()
         config = spec.to_toml()
         if not force:
             check_unfinished(out, config)
-        with working_in(out):
+        with working_in(out, "run"):
             unfinished.remove_leftovers(out, RUN_FILES, spec.seeds, SEED_FILES)
             results = run_seeds(spec, out, data_root, jobs, share, progress)
             remove_stale(out, spec.seeds)
@@ -72,9 +72,9 @@ def run(
 
 
 @contextmanager
-def working_in(out: Path) -> Iterator[None]:
+def working_in(out: Path, kind: str) -> Iterator[None]:
     """No other run may write to the folder within the block; when it ends well, nothing of the run is unfinished."""
-    with lock.alone_in(out) as outermost:
+    with lock.alone_in(out, kind) as outermost:
         yield
         if outermost:
             unfinished.forget(out)
@@ -114,23 +114,12 @@ def threads_each(jobs: int, tasks: int) -> int:
     return max(1, (os.cpu_count() or 1) // max(1, min(jobs, tasks)))
 
 
-def check_writable(out: Path) -> None:
-    """Refuse, before anything is trained, a folder that can't be written; nothing is created yet."""
-    standing = out
-    while not standing.exists() and standing != standing.parent:
-        standing = standing.parent
-    if not standing.is_dir():
-        raise OutputError(f"Can't write to '{out}': '{standing}' is a file, not a folder; choose another --out.")
-    if not os.access(standing, os.W_OK | os.X_OK):
-        raise OutputError(f"Can't write to '{out}': no permission in '{standing}'; choose another --out.")
-
-
 def check_unfinished(out: Path, config: str) -> None:
     """Refuse a folder that holds a finished run of another configuration."""
     kept = out / "config.toml"
     if not (out / "summary.json").exists():
         return
-    if not kept.is_file() or kept.read_text(encoding="utf-8", errors="replace") != config:
+    if not kept.is_file() or reading.read_bytes(kept, reading.MOST_TOML) != config.encode():
         raise OutputError(f"'{out}' holds a finished run of another configuration; pass --force or another --out.")
 
 
@@ -138,7 +127,7 @@ def remove_stale(out: Path, seeds: Sequence[int]) -> None:
     """Remove what an earlier run left for seeds that this one doesn't have; files of other names stay."""
     for folder in out.glob("seed-*"):
         number = re.fullmatch(r"seed-(\d+)", folder.name)
-        if number is None or int(number[1]) in seeds or not folder.is_dir():
+        if number is None or int(number[1]) in seeds or not folder.is_dir() or folder.is_symlink():
             continue
         for name in SEED_FILES:
             (folder / name).unlink(missing_ok=True)

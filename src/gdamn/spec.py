@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import __version__
-from .errors import ConfigError
+from . import __version__, reading
+from .errors import ConfigError, DataError
 from .own import is_own
+
+RESERVED = ("name", "path", "seed", "noise", "data_root")
+"""What :func:`gdamn.data.load` takes beside the options."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class RunSpec:
                 raise ConfigError(f"Seeds are whole numbers from 0 to {2**32 - 1}; got {seed!r}.")
         if len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"Seeds must differ from each other; got {list(self.seeds)}.")
+        for key in RESERVED:
+            if key in self.options:
+                raise ConfigError(f"'{key}' is no option of a data set; leave it out of the options.")
+        if "seed" in self.settings:
+            raise ConfigError(seed_advice(self.settings["seed"]))
         if not (math.isfinite(self.noise) and self.noise >= 0):
             raise ConfigError(f"The noise is a share of the edges, 0 or more; got {self.noise}.")
 
@@ -56,8 +63,13 @@ class RunSpec:
         from . import methods, own_methods
 
         own_methods.register(self.method)
-        made = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
+        with own_methods.told(self.method):
+            made = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
         settings = {key: value for key, value in made.get_params().items() if key != "seed" and value is not None}
+        if settings.get("device", "auto") not in ("auto", "cpu") and not own_methods.is_own(self.method):
+            from .problem import choose_device
+
+            choose_device(settings["device"])
         return replace(self, settings=settings)
 
     def changed(self, options: Mapping[str, Any], settings: Mapping[str, Any]) -> RunSpec:
@@ -112,6 +124,14 @@ class RunSpec:
         return cls(**given)
 
 
+def seed_advice(value: Any) -> str:
+    """The sentence for a seed among the settings, where it would have no effect."""
+    return (
+        f"A run takes its seeds from an option of their own, so the setting seed={value} would have no effect; "
+        f"pass --first-seed {value}, or write seeds = [{value}] into a config.toml."
+    )
+
+
 def _newer(version: Any) -> str:
     """A further sentence where a newer gdamn wrote the file; empty where not."""
     there, here = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
@@ -121,8 +141,6 @@ def _newer(version: Any) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as cause:
-        raise ConfigError(f"Can't read '{path}': {cause.strerror or cause}.") from cause
-    except (ValueError, RecursionError) as cause:  # not TOML, not UTF-8, or nested without end
-        raise ConfigError(f"'{path}' isn't a TOML file: {cause}.") from cause
+        return reading.read_toml(path)
+    except DataError as problem:
+        raise ConfigError(str(problem)) from None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import io, unfinished
+from . import folders, io, unfinished
 from .errors import ConfigError, TrainingError
 from .tuning_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
 
@@ -133,6 +133,8 @@ def read_space(path: Path) -> Space:
     from .spec import read_toml
 
     space = read_toml(path)
+    if "seed" in space:
+        raise ConfigError(f"'{path}' searches over 'seed', which is no setting of a search; pass --seeds N.")
     for name, values in space.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"'{path}' gives {values!r} for '{name}'; a space has a list of values per setting.")
@@ -172,13 +174,13 @@ def tune(
     """
     import optuna
 
-    from .runs import check_writable, working_in
+    from .runs import working_in
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    check_writable(out)
+    folders.check(out, "search")
     graphs = load_graphs(dataset, seeds, noise, data_root)
     search = Search(dataset, method, out, space or space_of(method), seeds, noise, graphs)
-    with working_in(out):
+    with working_in(out, "search"):
         for name in ("trials.jsonl", "best.toml"):
             io.remove_leftovers(out / name)
         asked = {"seeds": list(seeds), "noise": noise, "space": search.space}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import io, unfinished
+from . import io, reading, unfinished
 from .errors import DataError, OutputError
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def mend(path: Path) -> None:
     """
     for lock in path.parent.glob(f"{path.name}.lock*"):
         lock.unlink(missing_ok=True)
-    if not path.is_file():
+    if not reading.is_there(path):
         return
-    content = path.read_bytes()
+    content = reading.read_bytes(path, reading.MOST_JSON)
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)
@@ -113,8 +113,8 @@ def keep_value(out: Path, config: Mapping[str, Any], value: float) -> None:
 def kept_value(out: Path, config: Mapping[str, Any]) -> float | None:
     """The validation accuracy of a fit that an earlier attempt at the trial finished; None where it must be fitted."""
     try:
-        return float(json.loads(_value(out, config).read_text(encoding="utf-8"))["val_accuracy"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return float(reading.read_json(_value(out, config))["val_accuracy"])
+    except (DataError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -15,7 +15,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from . import io
+from . import io, reading
+from .errors import DataError
 
 FOLDER = ".unfinished"
 
@@ -55,10 +56,10 @@ def keep(out: Path, seed: int, identity: Mapping[str, Any], names: Iterable[str]
 def find(out: Path, seed: int, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The result of a seed that an earlier attempt finished; None where it must be trained."""
     try:
-        record = json.loads(_record(out, seed).read_text(encoding="utf-8"))
+        record = reading.read_json(_record(out, seed))
         same = record["identity"] == identity and record["files"] == _hashes(out / f"seed-{seed}", record["files"])
         result: dict[str, Any] = record["result"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (DataError, OSError, ValueError, KeyError, TypeError):
         return None  # none, or one that can't be read: the seed is trained again
     return result if same and isinstance(result, dict) else None
 

@@ -10,13 +10,13 @@ import zipfile
 import numpy as np
 import pytest
 
+from gdamn import reading
 from gdamn.data import arxiv, coauthor, download, files, load
 from gdamn.data.files import DataFile, FileSet
 from gdamn.data.npz import read_npz
 from gdamn.data.planetoid import file_set
 from gdamn.data.safe_pickle import read_pickle
 from gdamn.errors import DataError
-from gdamn.own import limits
 
 CONTENT = {"one.txt": b"first file", "two.txt": b"second"}
 
@@ -292,7 +292,7 @@ def test_a_packed_bomb_is_refused(tmp_path, monkeypatch):
 
 
 def test_an_npz_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(reading, "MOST_BYTES", 10**6)
     np.savez_compressed(tmp_path / "a.npz", labels=np.zeros(10**6, np.int64))
     with pytest.raises(DataError, match="would unpack to"):
         read_npz(tmp_path / "a.npz", ["labels"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, GraphError
+from ..reading import is_there
 from ..spec import RunSpec
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def open_run(run: Path, seed: int | None = None, data_root: Path | None = None) 
 
 def read_spec(run: Path) -> RunSpec:
     """The configuration in the run's folder; what isn't a run is told apart from what isn't there."""
-    if not run.exists():
+    if not is_there(run):
         raise DataError(f"There is no run at '{run}'; train one with: gdamn train DATASET --out {run}.")
     if not run.is_dir():
         raise DataError(f"'{run}' is a file, not a run; name the folder that gdamn train wrote.")

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import difflib
 import json
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import io, own_methods, pool, runs, unfinished
-from ..errors import ConfigError, GraphError, NothingFinishedError, TrainingError
-from ..spec import RunSpec
+from .. import folders, io, own_methods, pool, runs, unfinished
+from ..errors import (
+    ConfigError,
+    GdamnError,
+    GraphError,
+    NothingFinishedError,
+    OutputError,
+    TrainingError,
+    in_short,
+)
+from ..memory import shortage
+from ..spec import RunSpec, seed_advice
 from .fits import FitStore, config_of
 from .paired import holm, paired
 from .verdict import separated, verdict
@@ -79,7 +89,7 @@ def make_specs(
     own = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
     given: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in (settings or {}).items():
-        takers, name = _takers(key, own)
+        takers, name = _takers(key, value, own)
         for taker in takers:
             given[taker][name] = value
     common = {"dataset": dataset, "seeds": list(seeds), "noise": noise, "options": dict(options or {})}
@@ -88,9 +98,11 @@ def make_specs(
     ]
 
 
-def _takers(key: str, own: Mapping[str, set[str]]) -> tuple[list[str], str]:
+def _takers(key: str, value: Any, own: Mapping[str, set[str]]) -> tuple[list[str], str]:
     """The methods that a setting is meant for, and its name."""
     method, dot, name = key.rpartition(".")
+    if name == "seed":
+        raise ConfigError(seed_advice(value))
     if dot and method not in own:
         raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(own)}.")
     known = own[method] if dot else set().union(*own.values())
@@ -114,13 +126,13 @@ def compare(
     """Fit what isn't finished yet in the folder, and return what all fits say together.
 
     Every fit is kept as soon as it ends, and one under way goes on from its checkpoints. A fit that can't be done
-    (:class:`TrainingError`, :class:`GraphError`) is told in the result and tried again next time; the others go on.
+    (see :func:`failure`) is told in the result and tried again next time; the others go on.
     """
     runs.check_processes(jobs, threads)
-    runs.check_writable(out)
+    folders.check(out, "comparison")
     store, watch = FitStore(out), watch or Watch()
     first_share = threads or runs.threads_each(jobs, len(specs))
-    with runs.working_in(out), pool.thread_variables(first_share):  # before the imports that read them
+    with runs.working_in(out, "comparison"), pool.thread_variables(first_share):  # before the imports that read them
         specs = [spec.resolved() for spec in specs]
         store.check_data(specs[0])
         remove_leftovers(store, specs)
@@ -192,8 +204,23 @@ def fit_one(
     try:
         estimator = runs.make_estimator(specs[method], seed).fit(graph, progress=progress)
         return runs.measure(graph, estimator)
-    except (TrainingError, GraphError) as problem:
-        return {"failed": str(problem)}
+    except Exception as problem:
+        return {"failed": failure(method, problem)}
+
+
+def failure(method: str, problem: Exception) -> str:
+    """Why a method can't do a fit; raises what isn't the method's fault: memory, disk, settings, data.
+
+    What isn't an error of gdamn's is told with its type and place, for whoever wrote the method.
+    """
+    if isinstance(problem, OutputError) or shortage(problem) is not None:
+        raise problem
+    if isinstance(problem, (TrainingError, GraphError)):
+        return str(problem)
+    if isinstance(problem, GdamnError) and not own_methods.is_own(method):
+        raise problem
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__}: {in_short(problem)} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def cached_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:

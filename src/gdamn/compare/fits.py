@@ -11,7 +11,8 @@ from typing import Any
 
 from .. import io
 from ..config import completed
-from ..errors import ConfigError, OutputError
+from ..errors import ConfigError, DataError, OutputError
+from ..reading import read_json
 from ..runs import versions
 from ..spec import RunSpec
 
@@ -97,8 +98,8 @@ def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
 def read_record(path: Path) -> dict[str, Any] | None:
     """A finished piece of work with its config and versions; None where there is none that can be read."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        record = read_json(path)
+    except DataError:
         return None
     return record if isinstance(record, dict) and {"config", "result", "versions"} <= set(record) else None
 

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 
 from ..errors import DataError
+from ..reading import is_file
 
 ENV_ROOT = "GDAMN_DATA"
 ENV_OFFLINE = "GDAMN_OFFLINE"
@@ -82,7 +83,7 @@ def locate(wanted: FileSet, data_root: Root = None) -> Path | None:
     """The first folder that holds all files of the set, or None."""
     for root in roots(data_root):
         for folder in (wanted.folder, *wanted.also):
-            if all((root / folder / file.name).is_file() for file in wanted.files):
+            if all(is_file(root / folder / file.name) for file in wanted.files):
                 return root / folder
     return None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +168,7 @@ def load(
     if unknown:
         takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
         raise ConfigError(f"The data set {info.name} has no option '{unknown[0]}'; {takes}.")
+    _check_options(options)
     _check_numbers(seed, split)
     if split is not None and info.split == PUBLIC:
         raise ConfigError(f"The data set {info.name} has one public split; leave the split number out.")
@@ -195,8 +199,29 @@ def _planted(graph: Graph, noise: float, seed: int) -> Graph:
 def _check_numbers(seed: Any, split: Any) -> None:
     """Seeds and numbers of splits are whole and not negative."""
     for what, number in (("seed", seed), ("split", split)):
-        if number is not None and (isinstance(number, bool) or int(number) != number or number < 0):
+        if number is not None and (not _is_whole(number) or number < 0):
             raise ConfigError(f"The {what} must be a whole number that isn't negative, not {number!r}.")
+
+
+KINDS: dict[str, type] = {"degree": float, "homophily": float, "feature_signal": float, "test": str}
+"""Options of data sets that aren't whole numbers."""
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuse options of a wrong type; their ranges are the loaders' business."""
+    for key, value in options.items():
+        kind = KINDS.get(key, int)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        right = isinstance(value, str) if kind is str else number and (kind is float or _is_whole(value))
+        if not right:
+            wanted = {str: "a text", float: "a number", int: "a whole number"}[kind]
+            raise ConfigError(f"The option '{key}' must be {wanted}, not {value!r}.")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether it is a whole number, of whichever type."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and math.isfinite(value) and int(value) == value
 
 
 def _info(name: str) -> DataInfo:

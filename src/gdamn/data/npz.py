@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, GdamnError, in_short
 from ..own import limits
+from ..reading import check_file
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,6 +30,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImp
 def read_npz(path: Path, keys: Sequence[str]) -> Arrays:
     """The arrays of these names; others in the archive (some pickled) are never opened."""
     arrays: Arrays = {}
+    check_file(path, empty=True)
     try:
         with zipfile.ZipFile(path) as packed:
             for key in keys:

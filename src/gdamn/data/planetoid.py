@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, in_short
 from ..graph import Graph
+from ..reading import check_file
 from .files import DataFile, FileSet, Root, ensure
 from .npz import fitting
 from .safe_pickle import read_pickle
@@ -119,6 +120,7 @@ def _assemble(name: str, part: dict[str, Any], test: NDArray[np.int64]) -> Graph
 
 def _read_index(path: Path) -> NDArray[np.int64]:
     """The node numbers in a text file, one per line."""
+    check_file(path, empty=True)
     try:
         return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import DataError, in_short
+from ..reading import check_file
 
 
 class _ArrayType:
@@ -94,6 +95,7 @@ def read_pickle(path: Path) -> Any:
     Raises:
         DataError: the file can't be read, is damaged, or holds anything else.
     """
+    check_file(path, empty=True)
     try:
         with path.open("rb") as file:
             value = _Reader(file, encoding="latin1").load()

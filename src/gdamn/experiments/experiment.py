@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import io, pool, runs, unfinished
+from .. import folders, io, pool, runs, unfinished
 from ..compare import engine
 from ..compare.paired import SURE, paired
 from ..errors import ConfigError
@@ -116,11 +116,11 @@ def run(
     from .writing import write_all
 
     runs.check_processes(jobs, threads)
-    runs.check_writable(out)
+    folders.check(out, "reproduction")
     experiment = target.experiment()
     jobs = 1 if experiment.SERIAL else jobs
     share = threads or (1 if experiment.SERIAL else runs.threads_each(jobs, jobs))
-    with runs.working_in(out):
+    with runs.working_in(out, "reproduction"):
         with pool.thread_variables(share):  # before the imports that read them
             units = experiment.plan(ask)
             done = _do_units(target, units, UnitStore(out), jobs, share, data_root, force, watch or Watch())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..reading import read_toml
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def statistics(dataset: str) -> dict[str, int] | None:
 
 @cache
 def _content() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("paper.toml").read_text(encoding="utf-8"))
+    return read_toml(Path(__file__).with_name("paper.toml"))
 
 
 def table(name: str) -> PaperTable:

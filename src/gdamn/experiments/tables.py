@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import io, runs
+from .. import folders, io, runs
 from ..compare import engine, report
 from ..compare.fits import FitStore
 from ..errors import ConfigError, NothingFinishedError
@@ -102,7 +102,7 @@ def reproduce(
     """
     from .table_report import write_all
 
-    runs.check_writable(out)
+    folders.check(out, "reproduction")
     specs = {dataset: make_specs(plan, dataset, settings or {}) for dataset in plan.datasets}
     if finished:
         specs = {dataset: finished_of(asked, out / dataset) for dataset, asked in specs.items()}
@@ -113,7 +113,7 @@ def reproduce(
     found: dict[str, dict[str, Any]] = {}
     table: dict[str, Any] = {}
     running = {"jobs": jobs, "threads": threads, "data_root": data_root, "force": force}
-    with runs.working_in(out):
+    with runs.working_in(out, "reproduction"):
         for kind in KINDS:
             io.remove_leftovers(out / f"{plan.table.name}.{kind}")
         for dataset, asked in specs.items():
@@ -128,7 +128,7 @@ def compared(
     specs: Sequence[RunSpec], out: Path, running: Mapping[str, Any], watch: engine.Watch | None
 ) -> dict[str, Any]:
     """The rows on one data set, with the files of their comparison; the reason where none could be fitted."""
-    with runs.working_in(out):
+    with runs.working_in(out, "comparison"):
         try:
             outcome = engine.compare(specs, out, **running, watch=watch)
         except NothingFinishedError as problem:

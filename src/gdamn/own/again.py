@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..graph import Graph
+from ..reading import is_there, read_json
 from ..spec import RunSpec
 from . import is_own, structure
 from .assemble import build, class_numbers, given_split, stem
@@ -38,13 +38,13 @@ def load_like(run: Path, nodes: Path | None, edges: Path | None, *, seed: int | 
 def read_encoder(run: Path) -> tuple[Encoder, list[str]]:
     """The encoder and the classes of a run."""
     path = run / ENCODER
+    if not is_there(path):
+        raise DataError(f"There is no '{path}'; is '{run}' a run on own files?")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         classes = found.pop("class_names")
         if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
             raise ValueError
-    except OSError as cause:
-        raise DataError(f"Can't read '{path}': {cause.strerror or cause}; is '{run}' a run on own files?") from None
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise DataError(f"'{path}' is not an encoder that gdamn wrote, or it is damaged.") from None
     return Encoder.from_dict(found, str(path)), classes

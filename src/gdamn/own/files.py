@@ -126,7 +126,8 @@ def _outline(path: Path) -> Table:
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
     """Whole paths and hashes; see :func:`gdamn.own.prepare`. ``split`` among the options is passed over."""
     rest = {key: value for key, value in options.items() if key != "split" and value is not None}
-    kept = {} if fresh else dict(rest.pop("sha256", {}))
+    given = Options.make(rest)
+    kept = {} if fresh else dict(given.sha256)
     rest.pop("sha256", None)
     chosen = Options.make(rest)
     path = Path(dataset).expanduser()

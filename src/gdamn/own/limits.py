@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 from ..errors import DataError
-from ..memory import limited_bytes
+from ..reading import check_file, is_folder, most_bytes
 
-MOST_BYTES = 8 << 30
-"""No file may be larger, nor unpack to more than this (or half of the memory): a bomb must not fill the memory."""
+__all__ = ["check_bytes", "check_file", "is_folder", "most_bytes", "sha256"]
 
 SMALL = 64 << 20
 """What unpacks to less may be looked at afterwards."""
@@ -26,50 +24,10 @@ MOST_CELLS = 4_000_000_000
 """Cells of a table: a column of nothing but one value costs no bytes in Parquet, but does in memory."""
 
 
-def check_file(path: Path, most: int | None = None) -> int:
-    """The size of a file that can be read; a sentence for everything else."""
-    try:
-        if path.is_dir():
-            raise DataError(f"'{path}' is a folder, not a file; name the file in it.")
-        if not path.exists():
-            raise DataError(f"There is no file '{path}'; check the name and the folder.")
-        if not path.is_file():
-            raise DataError(f"'{path}' is not a regular file; copy its content into one.")
-        size = path.stat().st_size
-    except (OSError, ValueError) as cause:  # a loop of links, a name with a NUL in it
-        reason = getattr(cause, "strerror", None) or cause
-        raise DataError(f"'{path}' can't be opened: {reason}.") from None
-    if size == 0:
-        raise DataError(f"'{path}' is empty (0 bytes); write it again.")
-    limit = min(most_bytes(), most or MOST_BYTES)
-    if size > limit:
-        raise DataError(f"'{path}' is too large to read: {size:,} bytes, at most {limit:,} are read.")
-    return size
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; one that can't be asked for isn't."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
 def check_bytes(path: Path | str, what: str, size: int) -> None:
     """Refuse what would unpack to more than :func:`most_bytes`."""
     if size > most_bytes():
         raise DataError(f"'{path}' would unpack to {size:,} bytes ({what}); at most {most_bytes():,} are read.")
-
-
-def most_bytes() -> int:
-    """:data:`MOST_BYTES`, or half of the memory (or of the limit on it) where that is less."""
-    limits = [limit for limit, _ in limited_bytes()]
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not told on this system
-        memory = 0
-    known = [each for each in (memory, *limits) if each > 0]
-    return min(MOST_BYTES, *(each // 2 for each in known)) if known else MOST_BYTES
 
 
 def sha256(path: Path) -> str:

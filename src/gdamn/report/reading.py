@@ -16,6 +16,7 @@ from ..base import read_model
 from ..chosen import before_em
 from ..errors import ConfigError, DataError
 from ..graph import Graph
+from ..reading import is_there
 from ..result_file import check_result, read_json
 from ..spec import RunSpec
 
@@ -38,7 +39,7 @@ class Run:
     def read(cls, folder: Path) -> Run:
         """Read a folder that ``gdamn train`` wrote."""
         path = folder / "summary.json"
-        if not path.is_file():
+        if not is_there(path):
             raise DataError(f"'{folder}' holds no finished run (there is no summary.json); make one with: gdamn train.")
         summary = check_result(read_json(path), path)
         if not {"versions", "seconds_per_seed", "epochs_per_seed"} <= set(summary):

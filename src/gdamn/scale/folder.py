@@ -11,7 +11,6 @@ arrays and stay float32, because SciPy has no other.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from tokenize import TokenError
@@ -22,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .. import io
-from ..errors import ConfigError, DataError, OutputError
+from .. import folders, io, lock, reading
+from ..errors import ConfigError, DataError, in_short
 from ..graph import Graph
 from ..own import FOLDER, INDEX
 
@@ -47,10 +46,7 @@ _KINDS = {
 
 def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callable[[str], None] | None = None) -> Path:
     """Write the graph; ``half`` keeps dense features as float16. ``done`` is called with each array that is written."""
-    if folder.suffix != FOLDER:
-        raise ConfigError(f"The folder is called '{folder.name}'; its name must end in {FOLDER}.")
-    if folder.exists() and not (folder / INDEX).exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"'{folder}' exists and is no graph; choose another name.")
+    check_target(folder)
     arrays: dict[str, NDArray[Any]] = {name: getattr(graph, name) for name in _PLAIN}
     if graph.weights is not None:
         arrays["weights"] = graph.weights
@@ -59,17 +55,6 @@ def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callab
         arrays |= {"features_indptr": x.indptr, "features_indices": x.indices, "features_data": x.data}
     else:
         arrays["features"] = x.astype(np.float16 if half else np.float32, copy=False)
-    io.make_folder(folder)
-    (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
-    hashes = {}
-    for name, array in arrays.items():
-        plain = array.astype(str) if array.dtype.hasobject else array
-        with io.replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
-            np.save(file, np.ascontiguousarray(plain), allow_pickle=False)
-        with (folder / f"{name}.npy").open("rb") as file:
-            hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        if done is not None:
-            done(name)
     head = {
         "format": FORMAT,
         "name": graph.name,
@@ -77,10 +62,32 @@ def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callab
         "directed": graph.directed,
         "width": graph.num_features,
         "meta": dict(graph.meta),
-        "arrays": hashes,
     }
-    io.write_json(folder / INDEX, head)
+    with lock.alone_in(folder, "graph"):
+        (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
+        hashes = {name: _write_array(folder, name, array, done) for name, array in arrays.items()}
+        io.write_json(folder / INDEX, {**head, "arrays": hashes})
     return folder
+
+
+def check_target(folder: Path) -> None:
+    """Refuse, before anything is read, a folder that can't hold the graph."""
+    if folder.suffix != FOLDER:
+        raise ConfigError(f"The folder is called '{folder.name}'; its name must end in {FOLDER}.")
+    folders.check(folder, "graph")
+
+
+def _write_array(folder: Path, name: str, array: NDArray[Any], done: Callable[[str], None] | None) -> str:
+    """Write an array; the hash of its file."""
+    plain = array.astype(str) if array.dtype.hasobject else array
+    path = folder / f"{name}.npy"
+    with io.replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, np.ascontiguousarray(plain), allow_pickle=False)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if done is not None:
+        done(name)
+    return digest
 
 
 def read_folder(folder: Path) -> Graph:
@@ -106,12 +113,12 @@ def read_folder(folder: Path) -> Graph:
 
 def _head(folder: Path) -> dict[str, Any]:
     path = folder / INDEX
+    if not reading.is_there(path):
+        raise DataError(f"'{folder}' has no {INDEX}, so it is no whole graph; convert it again.")
     try:
-        head: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"'{folder}' has no {INDEX}, so it is no whole graph; convert it again.") from None
-    except (OSError, ValueError, RecursionError) as problem:
-        raise DataError(f"'{path}' can't be read ({type(problem).__name__}); convert the graph again.") from None
+        head: dict[str, Any] = reading.read_json(path)
+    except DataError as problem:
+        raise DataError(f"'{path}' can't be read ({in_short(problem)}); convert the graph again.") from None
     kinds = {"format": int, "name": str, "class_names": list, "directed": bool, "width": int, "meta": dict}
     right = isinstance(head, dict) and all(type(head.get(key)) is kind for key, kind in kinds.items())
     if (
@@ -132,6 +139,7 @@ def _head(folder: Path) -> dict[str, Any]:
 
 def _array(folder: Path, name: str) -> NDArray[Any]:
     path = folder / f"{name}.npy"
+    reading.check_kind(path)
     try:
         found: NDArray[Any] = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError) as problem:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .checkpoint import seconds_before
 from .config import BaseSettings
-from .errors import DataError, GdamnError, GraphError, NotFittedError
+from .errors import DataError, GdamnError, GraphError, NotFittedError, TrainingError
 from .graph import Graph
 from .model_file import FORMAT, read_model
 from .node_ids import check_ids, id_array, plain_id
@@ -103,6 +103,7 @@ class NodeClassifier:
         self.history_: list[Record] = []
         self.timings_: list[float] = []
         self._fit(g, progress)
+        self._check_shape(g)
         self.epochs_ = len(self.history_)
         self.seconds_ = time.perf_counter() - start + seconds_before() - others
         self.class_names_ = g.class_names
@@ -119,6 +120,16 @@ class NodeClassifier:
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""
         raise AssertionError(f"{type(self).__name__} must define _fit")
+
+    def _check_shape(self, graph: Graph) -> None:
+        """Refuse a result for another graph: a checkpoint may be one that somebody made up."""
+        made, wanted = self.tensors_.get("probabilities"), (graph.num_nodes, graph.num_classes)
+        if made is not None and made.shape != wanted:
+            self._forget()
+            raise TrainingError(
+                f"The fit ended with probabilities of shape {made.shape}, not {wanted}; remove its checkpoints, and "
+                "start it anew."
+            )
 
     def _plain_ids(self) -> bool:
         """Whether the node ids are just 0 to N - 1."""

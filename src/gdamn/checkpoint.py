@@ -137,6 +137,8 @@ class Loop:
     def resume(self, kept: Tree) -> None:
         """Go on where another process was."""
         steps = kept["adam"]["steps"]
+        if kept["key"] != self.key:
+            raise ValueError("another loop")
         if kept["done"] > self.epochs or type(steps) is not int or steps < 0:
             raise ValueError("more epochs are done than there are, or less than none")
         self.part.load(kept["part"])
@@ -180,8 +182,7 @@ class Checkpoint:
         if self.loop is not None:
             self.finished.append(self.loop.key)
         self.loop = Loop(key.value, epochs, optimiser, part)
-        kept = self.found.get("loop", {})
-        if kept.get("key") == key.value:
+        if "loop" in self.found:  # the first loop that isn't finished is the one that was under way
             self._put_back(self.loop.resume, self.found.pop("loop"))
         self._written_done = self.loop.done
         return self.loop.done

@@ -161,6 +161,6 @@ def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float
     if weights is None:
         raise GraphError(
             f"This model of method '{model.method}' has no attention to {purpose}; train gdamn or gdamn-plus "
-            "(with em_iterations of at least 1, and hard or soft attention)."
+            "(with hard or soft attention, and not with em_iterations=0)."
         )
     return weights

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gdamn import checkpoint, checkpoint_file, methods
 from gdamn.base import NodeClassifier
 from gdamn.data import load
-from gdamn.errors import DataError
+from gdamn.errors import DataError, TrainingError
 from gdamn.graph import Graph
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -191,6 +191,93 @@ def test_a_whole_one_that_does_not_fit_is_told(graph: Graph, tmp_path: Path) -> 
         tree["loop"]["part"] = {}
         checkpoint_file.write_tree(path.parent, tree)
         with pytest.raises(DataError, match="remove that folder"):
+            fit(case, graph)
+
+
+def _set(tree: Any, path: str, value: Any) -> None:
+    *way, last = path.split(".")
+    for step in way:
+        tree = tree[int(step) if isinstance(tree, list) else step]
+    tree[int(last) if isinstance(tree, list) else last] = value
+
+
+@pytest.mark.usefixtures("every_epoch")
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("loop.adam.moments.0.0", torch.ones(1)),  # would be spread over all weights
+        ("loop.adam.moments.0.1", torch.ones(2, 2)),
+        ("loop.adam.moments.0", "no pair"),
+        ("loop.adam.steps", -3),
+        ("loop.adam.steps", "many"),
+        ("loop.adam", {}),
+        ("loop.adam", []),
+        ("loop.key", None),  # the epochs of its history would be counted twice
+        ("loop.key", 3),
+        ("loop.done", 99),
+        ("parts.watch.best", -1),
+        ("parts.watch.best", 99),
+        ("parts.watch.history", []),
+        ("parts.watch", 7),
+    ],
+)
+def test_a_made_up_one_is_refused(place: str, value: Any, graph: Graph, tmp_path: Path) -> None:
+    """With its right checksum; what a fit goes on from must be of this fit in every part."""
+    case = ("gcn", {"epochs": 6})
+    with checkpoint.keeping(tmp_path):
+        with pytest.raises(KilledError):
+            fit(case, graph, 4)
+        path = max(tmp_path.glob("*/*.checkpoint"))
+        tree = checkpoint_file.read_tree(path)
+        _set(tree, place, value)
+        checkpoint_file.write_tree(path.parent, tree)
+        with pytest.raises(DataError, match="remove that folder"):
+            fit(case, graph)
+
+
+@pytest.mark.usefixtures("every_epoch")
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("seconds", "long"),
+        ("seconds", -1.0),
+        ("finished", 5),
+        ("finished", ["x"]),
+        ("loop.done", "x"),
+        ("loop.done", -1),
+        ("loop.adam.moments.0.0", torch.tensor([float("nan")])),
+        ("parts", []),
+    ],
+)
+def test_one_that_no_fit_writes_is_passed_over(
+    place: str, value: Any, graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    case = ("gcn", {"epochs": 6})
+    with checkpoint.keeping(tmp_path):
+        with pytest.raises(KilledError):
+            fit(case, graph, 4)
+        path = max(tmp_path.glob("*/*.checkpoint"))
+        tree = checkpoint_file.read_tree(path)
+        _set(tree, place, value)
+        checkpoint_file.write_tree(path.parent, tree)
+        resumed, _ = fit(case, graph)
+    assert "passed over" in caplog.text
+    assert_same(resumed, fit(case, graph)[0])
+
+
+@pytest.mark.usefixtures("every_epoch")
+def test_a_best_epoch_of_another_graph_is_refused(graph: Graph, tmp_path: Path) -> None:
+    case = ("gcn", {"epochs": 6})
+    with checkpoint.keeping(tmp_path):
+        with pytest.raises(KilledError):
+            fit(case, graph, 4)
+        path = max(tmp_path.glob("*/*.checkpoint"))
+        tree = checkpoint_file.read_tree(path)
+        tree["parts"]["watch"]["best_state"]["probabilities"] = torch.full((5, 2), 0.5)
+        best = tree["parts"]["watch"]["history"][tree["parts"]["watch"]["best"]]
+        best["val_accuracy"] = 2.0  # no later epoch is better
+        checkpoint_file.write_tree(path.parent, tree)
+        with pytest.raises(TrainingError, match=r"probabilities of shape \(5, 2\), not .*; remove its checkpoints"):
             fit(case, graph)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from gdamn import unfinished
-from gdamn.errors import DataError
+from gdamn.errors import DataError, GraphError
 from gdamn.gdamn import GDAMN
 
 JSON = st.recursive(
@@ -110,6 +110,11 @@ def test_hostile_headers(content: bytes) -> None:
         ({"node_ids": ["a"]}, "3 nodes, but ids of 1"),
         ({"node_ids": ["a", "b", {}]}, "neither number nor text"),
         ({"history": [1]}, "not a list of epochs"),
+        ({"history": [{"iteration": "x"}]}, "tells no iteration or phase"),
+        ({"history": [{"phase": 3}]}, "tells no iteration or phase"),
+        ({"best_epoch": {"iteration": None}}, "tells no iteration or phase"),
+        ({"node_ids": ["a", "b", "a"]}, "two of its nodes have the same id"),
+        ({"node_ids": ["1", "b", 1]}, "two of its nodes have the same id"),
         ({"method": "gcn"}, "not 'gdamn'"),
     ],
 )
@@ -133,6 +138,72 @@ def test_headers_that_lie(changed: dict[str, Any], said: str) -> None:
 )
 def test_tables_that_are_none(table: np.ndarray) -> None:
     assert isinstance(opened(model_bytes(GOOD, {"probabilities": np.ascontiguousarray(table)})), str)
+
+
+EDGES = np.array([[1, 0, 2, 1], [0, 1, 1, 2]], np.int32)
+ATTENTION = {
+    "probabilities": TABLE,
+    "p_probabilities": TABLE,
+    "pseudo_labels": TABLE,
+    "edge.index": EDGES,
+    **{f"edge.{name}": np.full(4, 0.5, np.float32) for name in ("hard", "soft", "stable", "used")},
+    **{f"loop.{name}": np.full(3, 0.5, np.float32) for name in ("hard", "soft", "stable", "used")},
+    "q.weight": np.ones((2, 2), np.float32),
+}
+
+
+def test_a_good_one_with_attention_opens_and_refines() -> None:
+    model = opened(model_bytes(GOOD, ATTENTION))
+    assert isinstance(model, GDAMN)
+    assert model.refine().edge_index.tolist() == EDGES.tolist()
+
+
+HALF = np.full(4, 0.5, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "said"),
+    [
+        ("edge.index", EDGES + 10**6, "names node 1000002, but the model knows nodes 0 to 2"),
+        ("edge.index", EDGES - 1, "names node -1"),
+        ("edge.index", EDGES[:, ::-1].copy(), "not sorted"),
+        ("edge.index", np.ascontiguousarray(EDGES[:, [0, 0, 1, 2]]), "an edge twice"),
+        ("edge.index", EDGES * 0, "from a node to itself"),
+        ("edge.index", EDGES[0], "whole numbers of shape"),
+        ("edge.index", EDGES.T.copy(), "whole numbers of shape"),
+        ("edge.index", EDGES.astype(np.float32), "whole numbers of shape"),
+        ("edge.index", EDGES[:, :3].copy(), "'edge.hard' is float32 of shape (4,), not float32 of (3,)"),
+        ("edge.index", None, "lacks 'edge.index'"),
+        ("edge.hard", None, "lacks 'edge.hard'"),
+        ("edge.stable", None, "lacks 'edge.stable'"),
+        ("edge.soft", HALF[:2], "'edge.soft'"),
+        ("edge.stable", HALF * np.nan, "not a number"),
+        ("edge.stable", HALF * np.inf, "not finite"),
+        ("edge.hard", -HALF, "below 0"),
+        ("edge.used", HALF.astype(np.float64), "float64"),
+        ("loop.stable", HALF, "'loop.stable'"),
+        ("loop.hard", np.full(3, np.inf, np.float32), "not finite"),
+        ("p_probabilities", TABLE[:2].copy(), "'p_probabilities'"),
+        ("pseudo_labels", TABLE[:, :1].copy(), "'pseudo_labels'"),
+        ("pseudo_labels", -TABLE, "below 0"),
+        ("q.weight", np.full((2, 2), np.nan, np.float32), "'q.weight' has a value that is not a number"),
+        ("probabilities", TABLE * 3, "above 1"),
+        ("probabilities", TABLE - 1, "below 0"),
+    ],
+)
+def test_arrays_that_lie(name: str, array: np.ndarray | None, said: str) -> None:
+    """A crafted index made refine() give edges out of the graph, and a network crash on them."""
+    arrays = {key: value for key, value in {**ATTENTION, name: array}.items() if value is not None}
+    told = opened(model_bytes(GOOD, arrays))
+    assert isinstance(told, str)
+    assert said in told
+
+
+def test_a_model_without_loops_refines_nothing() -> None:
+    model = opened(model_bytes(GOOD, {name: a for name, a in ATTENTION.items() if not name.startswith("loop.")}))
+    assert isinstance(model, GDAMN)
+    with pytest.raises(GraphError, match="lacks the weights of its self-loops"):
+        model.refine()
 
 
 def test_a_deep_header() -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .checkpoint import seconds_before
 from .config import BaseSettings
-from .errors import ConfigError, DataError, GdamnError, GraphError, NotFittedError
+from .errors import ConfigError, DataError, GdamnError, GraphError, NotFittedError, TrainingError
 from .graph import Graph
 from .kernels.threads import one_at_a_time
 from .model_file import FORMAT, read_model
@@ -115,6 +115,7 @@ class NodeClassifier:
             self._fit(g, progress)
         else:
             self._fit_together(g, progress, group)
+        self._check_shape(g)
         self.epochs_ = len(self.history_)
         self.seconds_ = time.perf_counter() - start + seconds_before() - others
         self.class_names_ = g.class_names
@@ -135,6 +136,16 @@ class NodeClassifier:
     def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
         """The same by all ranks of a group, for the methods that can."""
         raise ConfigError(f"Method '{self.method}' trains in one process; several ranks train gdamn and gdamn-plus.")
+
+    def _check_shape(self, graph: Graph) -> None:
+        """Refuse a result for another graph: a checkpoint may be one that somebody made up."""
+        made, wanted = self.tensors_.get("probabilities"), (graph.num_nodes, graph.num_classes)
+        if made is not None and made.shape != wanted:
+            self._forget()
+            raise TrainingError(
+                f"The fit ended with probabilities of shape {made.shape}, not {wanted}; remove its checkpoints, and "
+                "start it anew."
+            )
 
     def _plain_ids(self) -> bool:
         """Whether the node ids are just 0 to N - 1."""

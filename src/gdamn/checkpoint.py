@@ -25,7 +25,7 @@ from .checkpoint_file import FORMAT, Tree, newest, write_tree
 from .errors import DataError, OutputError
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from .config import BaseSettings
     from .kernels import Key
@@ -54,6 +54,13 @@ def part_of(module: nn.Module) -> Part:
 
 def _load_module(module: nn.Module, kept: Tree) -> None:
     module.load_state_dict(kept)
+
+
+def like(kept: Tensor, here: Tensor) -> Tensor:
+    """What was kept in the place of a tensor that is here; one of another shape is none of this fit."""
+    if kept.shape != here.shape:
+        raise ValueError("a tensor of another shape")
+    return kept.to(here.device)
 
 
 @dataclass
@@ -129,13 +136,18 @@ class Loop:
 
     def resume(self, kept: Tree) -> None:
         """Go on where another process was."""
+        steps = kept["adam"]["steps"]
+        if kept["key"] != self.key:
+            raise ValueError("another loop")
+        if kept["done"] > self.epochs or type(steps) is not int or steps < 0:
+            raise ValueError("more epochs are done than there are, or less than none")
         self.part.load(kept["part"])
         for (_, mean, square, _), (kept_mean, kept_square) in zip(
             self.optimiser.slots, kept["adam"]["moments"], strict=True
         ):
-            mean.copy_(kept_mean)
-            square.copy_(kept_square)
-        self.optimiser.steps, self.done = kept["adam"]["steps"], kept["done"]
+            mean.copy_(like(kept_mean, mean))  # copy_ alone would spread one number over all
+            square.copy_(like(kept_square, square))
+        self.optimiser.steps, self.done = steps, kept["done"]
 
 
 @dataclass
@@ -170,8 +182,7 @@ class Checkpoint:
         if self.loop is not None:
             self.finished.append(self.loop.key)
         self.loop = Loop(key.value, epochs, optimiser, part)
-        kept = self.found.get("loop", {})
-        if kept.get("key") == key.value:
+        if "loop" in self.found:  # the first loop that isn't finished is the one that was under way
             self._put_back(self.loop.resume, self.found.pop("loop"))
         self._written_done = self.loop.done
         return self.loop.done

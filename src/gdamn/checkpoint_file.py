@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,10 @@ def from_bytes(payload: bytes, path: Path) -> dict[str, Tree]:
     def whole(value: Any) -> Tree:
         if isinstance(value, dict):
             if set(value) == {_TENSOR}:
-                return torch.from_numpy(arrays[value[_TENSOR]].copy())
+                found = torch.from_numpy(arrays[value[_TENSOR]].copy())
+                if found.is_floating_point() and bool(found.isnan().any()):
+                    raise ValueError("a number of a fit that goes on is none")
+                return found
             return {name: whole(item) for name, item in value.items()}
         return [whole(item) for item in value] if isinstance(value, list) else value
 
@@ -126,10 +130,20 @@ def from_bytes(payload: bytes, path: Path) -> dict[str, Tree]:
         tree = whole(json.loads(header))
     except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as problem:
         raise DataError(f"The checkpoint '{path}' can't be read ({type(problem).__name__}).") from None
-    if not isinstance(tree, dict) or not isinstance(tree.get("parts"), dict) or not _is_loop(tree.get("loop")):
+    if not isinstance(tree, dict) or not _is_whole(tree) or not _is_loop(tree.get("loop")):
         raise DataError(f"The checkpoint '{path}' lacks what a fit needs to go on.")
     return tree
 
 
+def _is_whole(tree: dict[str, Any]) -> bool:
+    """Whether parts, finished loops and seconds are what :meth:`gdamn.checkpoint.Checkpoint.write` puts there."""
+    finished, seconds = tree.get("finished", []), tree.get("seconds", 0.0)
+    keys = isinstance(finished, list) and all(type(key) is int for key in finished)
+    time = type(seconds) in (int, float) and 0 <= seconds < math.inf
+    return isinstance(tree.get("parts"), dict) and keys and time
+
+
 def _is_loop(loop: Any) -> bool:
-    return isinstance(loop, dict) and {"key", "done", "adam", "part"} <= set(loop)
+    """Whether a loop tells how far it is; the rest is judged by whoever goes on with it."""
+    whole = isinstance(loop, dict) and {"key", "done", "adam", "part"} <= set(loop)
+    return whole and type(loop["done"]) is int and loop["done"] >= 0

@@ -243,7 +243,7 @@ class EM:
             nonlocal opinion, passed
             q.load_state_dict(kept["q"])
             shown.load_state_dict(kept["shown"])
-            opinion, passed = kept["opinion"].to(problem.device), kept["passed"]
+            opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
         groups = decayed(q, self.decay(iteration), s.decay)
         run_epochs(groups, s.learning_rate, epochs, loss, after, key, self.checkpoint, Part(save, load))

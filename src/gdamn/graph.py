@@ -120,7 +120,7 @@ class Graph:
             weights: [E] positive edge weights.
             train_mask, val_mask, test_mask: [N] booleans, or arrays of node numbers.
         """
-        from .validation import as_features, as_labels, as_mask, as_names, check_disjoint, merge_edges
+        from .validation import as_class_names, as_features, as_labels, as_mask, as_names, check_disjoint, merge_edges
 
         x = as_features(features, num_nodes, SPARSE_BELOW)
         n = x.shape[0]
@@ -128,9 +128,6 @@ class Graph:
         masks = [as_mask(m, n, which) for which, m in zip(SPLITS, (train_mask, val_mask, test_mask), strict=True)]
         check_disjoint(masks, y)
         indptr, indices, w, counts = merge_edges(edges, weights, n, directed)
-        classes = int(y.max(initial=-1)) + 1
-        if class_names and len(class_names) < classes:
-            raise GraphError(f"There are {len(class_names)} class names, but labels go up to {classes - 1}.")
         return cls(
             indptr=indptr,
             indices=indices,
@@ -142,7 +139,7 @@ class Graph:
             val_mask=masks[1],
             test_mask=masks[2],
             node_ids=np.arange(n) if node_ids is None else as_names(node_ids, n),
-            class_names=tuple(map(str, class_names)) if class_names else tuple(map(str, range(classes))),
+            class_names=as_class_names(class_names, int(y.max(initial=-1)) + 1),
             name=name,
             meta={**counts, **(meta or {})},
             directed=directed,

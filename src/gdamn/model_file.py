@@ -16,6 +16,9 @@ from .reading import check_own, is_there
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
 
+WEIGHTS = ("hard", "soft", "stable", "used")
+"""What an attention says of every edge and loop; a model that has one of them has the first three."""
+
 HEADER: dict[str, type] = {
     "format": int,
     "method": str,
@@ -50,7 +53,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if missing or "probabilities" not in tensors:
         lacks = ", ".join(missing) or "probabilities"
         raise DataError(f"{path} is not a whole model: it lacks {lacks}; save it again.")
-    wrong = _wrong_type(header) or _wrong_shape(header, tensors["probabilities"])
+    wrong = _wrong_type(header) or _wrong_shape(header, tensors["probabilities"]) or _wrong_arrays(tensors)
     if wrong:
         raise DataError(f"{path} is not a model that gdamn saved: {wrong}.")
     return header, tensors
@@ -70,6 +73,9 @@ def _wrong_type(header: dict[str, Any]) -> str:
         return "a class name is not text"
     if not all(isinstance(record, dict) for record in header["history"]):
         return "its history is not a list of epochs"
+    for record in (*header["history"], header["best_epoch"]):
+        if type(record.get("iteration", 0)) is not int or not isinstance(record.get("phase", ""), str):
+            return "an epoch of its history tells no iteration or phase"
     if not all(type(node) in KEPT for node in header["node_ids"] or []):
         return "a node id is neither number nor text"
     return ""
@@ -86,4 +92,51 @@ def _wrong_shape(header: dict[str, Any], probabilities: NDArray[Any]) -> str:
         return f"it has probabilities of {nodes} nodes, but ids of {len(header['node_ids'])}"
     if not np.isfinite(probabilities).all():
         return "a probability is not a finite number"
+    if probabilities.min() < 0 or probabilities.max() > 1 + 1e-3:
+        return "a probability is below 0 or above 1"
+    ids = header["node_ids"]
+    if ids is not None and len(set(map(str, ids))) < nodes:
+        return "two of its nodes have the same id"
+    return ""
+
+
+def _wrong_arrays(tensors: dict[str, NDArray[Any]]) -> str:
+    """What is wrong with the other arrays, which loops and exports rely on; empty where all can be."""
+    for name, array in tensors.items():
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            return f"'{name}' has a value that is not a number"
+    nodes, classes = tensors["probabilities"].shape
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("p_probabilities", "pseudo_labels"), (nodes, classes))
+    shapes |= {f"loop.{name}": (nodes,) for name in WEIGHTS}
+    if any(f"edge.{name}" in tensors for name in ("index", *WEIGHTS)):
+        missing = next((name for name in ("index", *WEIGHTS[:3]) if f"edge.{name}" not in tensors), None)
+        if missing:
+            return f"it lacks 'edge.{missing}'"
+        wrong = _wrong_edges(tensors["edge.index"], nodes)
+        if wrong:
+            return wrong
+        shapes |= {f"edge.{name}": (tensors["edge.index"].shape[1],) for name in WEIGHTS}
+    for name, shape in shapes.items():
+        if name not in tensors:
+            continue
+        array = tensors[name]
+        if array.shape != shape or array.dtype != np.float32:
+            return f"'{name}' is {array.dtype} of shape {array.shape}, not float32 of {shape}"
+        if array.size and (not np.isfinite(array).all() or array.min() < 0):
+            return f"'{name}' has a value that is not finite, or below 0"
+    return ""
+
+
+def _wrong_edges(index: NDArray[Any], nodes: int) -> str:
+    """What is wrong with the edges: each must stand once, in order, between two of the nodes."""
+    if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
+        return f"'edge.index' is {index.dtype} of shape {index.shape}, not whole numbers of shape (2, edges)"
+    if index.size == 0:
+        return ""
+    if index.min() < 0 or index.max() >= nodes:
+        bad = int(index.min()) if index.min() < 0 else int(index.max())
+        return f"'edge.index' names node {bad}, but the model knows nodes 0 to {nodes - 1}"
+    place = index[1].astype(np.int64) * nodes + index[0]
+    if (index[0] == index[1]).any() or (np.diff(place) <= 0).any():
+        return "'edge.index' is not sorted by targets and sources, or has an edge twice or from a node to itself"
     return ""

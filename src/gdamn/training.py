@@ -119,8 +119,11 @@ class Watch:
             return {"history": self.history, "timings": self.timings, "best": best, "best_state": self.best_state}
 
         def load(kept: dict[str, Any]) -> None:
-            self.history[:], self.timings[:] = kept["history"], kept["timings"]
-            self.best = None if kept["best"] is None else self.history[kept["best"]]
+            best, history = kept["best"], kept["history"]
+            if len(history) != len(kept["timings"]) or (best is not None and not 0 <= best < len(history)):
+                raise ValueError("a history of other epochs")
+            self.history[:], self.timings[:] = history, kept["timings"]
+            self.best = None if best is None else self.history[best]
             self.best_state = kept["best_state"]
 
         return Part(save, load)

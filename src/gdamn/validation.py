@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import GraphError
+from .errors import GraphError, in_short
 from .node_ids import id_array
 from .printable import safe
 
@@ -18,11 +18,24 @@ def _to_numpy(value: Any) -> Any:
     """Torch tensors to arrays or SciPy matrices; everything else unchanged."""
     if not type(value).__module__.startswith("torch"):
         return value
-    value = value.detach().cpu()
-    if value.is_sparse or value.layout.__str__() == "torch.sparse_csr":
-        coo = value.to_sparse_coo().coalesce()
-        return sp.csr_array((coo.values().numpy(), coo.indices().numpy()), shape=tuple(coo.shape))
-    return value.numpy()
+    try:
+        value = value.detach().cpu()
+        value = value.dequantize() if value.is_quantized else value
+        if value.is_floating_point() and value.dtype.itemsize < 4:  # NumPy has no bfloat16, nor the types of 8 bits
+            value = value.float()
+        if str(value.layout) != "torch.strided":
+            coo = value.to_sparse_coo().coalesce()
+            return sp.csr_array((coo.values().numpy(), coo.indices().numpy()), shape=tuple(coo.shape))
+        return value.numpy()
+    except (TypeError, ValueError, RuntimeError, AttributeError) as problem:
+        kind = getattr(value, "dtype", type(value).__name__)
+        raise GraphError(f"A tensor of {kind} can't be read as numbers ({in_short(problem)}).") from None
+
+
+def _check_real(values: Any, what: str) -> None:
+    """Refuse complex numbers, whose imaginary part would be lost."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise GraphError(f"The {what} are complex numbers; give real ones.")
 
 
 def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArray[np.float32] | sp.csr_array:
@@ -30,8 +43,11 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
     if value is None:
         if num_nodes is None:
             raise GraphError("A graph without features needs num_nodes to tell how many nodes it has.")
+        if num_nodes < 1:
+            raise GraphError(f"The graph has {num_nodes} nodes; it needs at least one.")
         return np.zeros((num_nodes, 0), np.float32)
     value = _to_numpy(value)
+    _check_real(value, "features")
     if sp.issparse(value):
         x = _own_csr(value)
         values = x.data
@@ -86,6 +102,7 @@ def as_labels(value: ArrayLike | None, n: int) -> NDArray[np.int64]:
     if value is None:
         return np.full(n, -1, np.int64)
     y = np.asarray(_to_numpy(value))
+    _check_real(y, "labels")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (n,):
@@ -141,6 +158,8 @@ def check_disjoint(masks: Sequence[NDArray[np.bool_]], labels: NDArray[np.int64]
 def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
     """[N] node ids in their own types, each text once, since files and tables hold the texts."""
     given = _to_numpy(value)
+    if not hasattr(given, "__len__") or getattr(given, "ndim", 1) != 1:
+        raise GraphError(f"There must be one id per node, {n} in all, as a list; got {type(value).__name__}.")
     if len(given) != n:
         raise GraphError(f"There must be one id per node, {n} in all; got {len(given)}.")
     ids = id_array(given)
@@ -153,6 +172,17 @@ def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
             raise GraphError(f"The node ids {seen[name]!r} and {each!r} read alike; ids must be unique as texts.")
         seen[name] = each
     return ids
+
+
+def as_class_names(value: Sequence[str] | NDArray[Any] | None, classes: int) -> tuple[str, ...]:
+    """[C] names of the classes: those given, or their numbers."""
+    if isinstance(value, str) or (value is not None and not hasattr(value, "__len__")):
+        raise GraphError(f"The class names must be a list of texts, not {type(value).__name__}.")
+    if value is None or len(value) == 0:
+        return tuple(map(str, range(classes)))
+    if len(value) < classes:
+        raise GraphError(f"There are {len(value)} class names, but labels go up to {classes - 1}.")
+    return tuple(map(str, value))
 
 
 def merge_edges(
@@ -171,7 +201,7 @@ def merge_edges(
         column = int(np.flatnonzero((e < 0).any(0) | (e >= n).any(0))[0])
         pair = f"({e[0, column]}, {e[1, column]})"
         raise GraphError(f"Edge {column} is {pair}, but nodes are numbered 0 to {n - 1}.")
-    w = None if weights is None else np.asarray(_to_numpy(weights), dtype=np.float32).reshape(-1)
+    w = None if weights is None else _as_weights(weights)
     if w is not None:
         _check_weights(w, e.shape[1])
     keep = e[0] != e[1]
@@ -208,6 +238,16 @@ def _sorted_csr(
     merged = sp.coo_array((np.ones(len(rows), np.int8), (rows, cols)), shape=(n, n)).tocsr()
     merged.sum_duplicates()
     return merged.indptr.astype(np.int64), merged.indices.astype(np.int32, copy=False), None
+
+
+def _as_weights(weights: Any) -> NDArray[np.float32]:
+    """[E] weights as float32."""
+    given = _to_numpy(weights)
+    _check_real(given, "edge weights")
+    try:
+        return np.asarray(given, dtype=np.float32).reshape(-1)
+    except (TypeError, ValueError) as problem:
+        raise GraphError(f"Edge weights must be numbers: {in_short(problem)}.") from None
 
 
 def _check_weights(w: NDArray[np.float32], edges: int) -> None:

@@ -88,6 +88,14 @@ def spoil(folder: Path, name: str, change: object) -> None:
         ("indptr", lambda a: a[:-1], "shape"),
         ("indptr", lambda a: a * 2, "does not fit"),
         ("reverse", lambda a: a + 10**6, "leads out"),
+        ("reverse", lambda a: a[::-1].copy(), "Row 0 .*other directions"),
+        ("reverse", lambda a: np.full_like(a, -1), "other directions"),
+        ("reverse", lambda a: np.where(np.arange(len(a)) == 7, -1, a).astype(a.dtype), "other directions"),
+        ("indices", lambda a: a.reshape(1, -1), "2 dimensions, not 1"),
+        ("indices", lambda a: a[0], "0 dimensions"),
+        ("labels", lambda a: a.reshape(-1, 1), "2 dimensions"),
+        ("labels", lambda a: a[0], "0 dimensions"),
+        ("train_mask", lambda a: a.reshape(2, -1), "2 dimensions"),
         ("labels", lambda a: a + 50, "label"),
         ("train_mask", lambda a: ~a, "masks"),
         ("features", lambda a: a[:, :2], "shape"),
@@ -98,6 +106,25 @@ def test_damaged_arrays_are_refused(name: str, change: object, said: str, tmp_pa
     folder = write_folder(load("sbm", num_nodes=300), tmp_path / "g.graph")
     spoil(folder, name, change)
     with pytest.raises(DataError, match=said):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 0, -1])
+def test_weights_are_finite_and_above_0(bad: float, tmp_path: Path) -> None:
+    graph = gdamn.Graph.build([[0, 1], [1, 2]], np.eye(3), [0, 1, 0], weights=[2.0, 3.0])
+    folder = write_folder(graph, tmp_path / "g.graph")
+    read_folder(folder)
+    spoil(folder, "weights", lambda a: np.where(a == 2, bad, a).astype(np.float32))
+    with pytest.raises(DataError, match="not finite and above 0"):
+        read_folder(folder)
+
+
+def test_a_directed_graph_comes_back(tmp_path: Path) -> None:
+    graph = gdamn.Graph.build([[0, 1, 2, 2], [1, 0, 1, 0]], np.eye(3), [0, 1, 0], directed=True)
+    folder = write_folder(graph, tmp_path / "g.graph")
+    assert read_folder(folder).reverse.tolist() == graph.reverse.tolist()
+    spoil(folder, "reverse", lambda a: np.full_like(a, -1))
+    with pytest.raises(DataError, match="other directions"):
         read_folder(folder)
 
 

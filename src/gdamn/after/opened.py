@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, GraphError
+from ..model_file import WEIGHTS
 from ..reading import is_there
 from ..spec import RunSpec
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ..graph import Graph
 
 MODEL = "model.gdamn"
+_NEEDED = ("edge.used", "pseudo_labels", "p_probabilities", *(f"loop.{name}" for name in WEIGHTS))
+"""What a model with attention holds beside the weights of its edges; reading it has checked their shapes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,23 +110,10 @@ def load_model(spec: RunSpec, path: Path) -> NodeClassifier:
         model = estimator.load(path)
     except (TypeError, AttributeError, KeyError) as cause:  # a header of the wrong shape
         raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({cause}).") from None
-    check_tensors(model.tensors_, len(model.class_names_), len(model.node_ids_), path)
+    missing = [] if model.edge_weights_ is None else [name for name in _NEEDED if name not in model.tensors_]
+    if missing:
+        raise DataError(f"{path} is damaged: it lacks '{missing[0]}'; train the run again.")
     return model
-
-
-def check_tensors(tensors: dict[str, NDArray[np.generic]], classes: int, nodes: int, path: Path) -> None:
-    """Refuse a model whose parts don't belong together."""
-    wanted: dict[str, tuple[int, ...]] = {"probabilities": (nodes, classes)}
-    if "edge.hard" in tensors:
-        entries = len(tensors["edge.hard"])
-        wanted |= {"edge.index": (2, entries), "pseudo_labels": (nodes, classes), "p_probabilities": (nodes, classes)}
-        wanted |= {f"edge.{name}": (entries,) for name in ("hard", "soft", "stable", "used")}
-        wanted |= {f"loop.{name}": (nodes,) for name in ("hard", "soft", "stable", "used")}
-    for name, shape in wanted.items():
-        if name not in tensors:
-            raise DataError(f"{path} is damaged: it lacks '{name}'; train the run again.")
-        if tensors[name].shape != shape:
-            raise DataError(f"{path} is damaged: '{name}' has shape {tensors[name].shape}, not {shape}.")
 
 
 def load_training_graph(run: Path, spec: RunSpec, seed: int, data_root: Path | None) -> Graph:
@@ -172,6 +162,6 @@ def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float
     if weights is None:
         raise GraphError(
             f"This model of method '{model.method}' has no attention to {purpose}; train gdamn or gdamn-plus "
-            "(with em_iterations of at least 1, and hard or soft attention)."
+            "(with hard or soft attention, and not with em_iterations=0)."
         )
     return weights

@@ -88,7 +88,7 @@ def graph_of_choice(model: GDAMN) -> str:
 
 def start_of_em(model: GDAMN) -> str:
     """The start that EM went on with; ``graph`` where there was no EM."""
-    steps = [record for record in model.history_ if str(record["phase"]).startswith("E-step")]
+    steps = [record for record in model.history_ if record.get("phase", "").startswith("E-step")]
     return start_of(model, steps[-1]) if steps else "graph"
 
 
@@ -97,7 +97,7 @@ def start_of(model: GDAMN, record: Record) -> str:
     if "start" in record:
         return str(record["start"])
     s = model.settings_
-    if s.start != "auto" or record["iteration"] > 0:
+    if s.start != "auto" or record.get("iteration", 0) > 0:
         return "graph" if s.start == "auto" else s.start
     at = model.history_.index(record)
     return "graph" if at < s.pretrain_epochs else "features"

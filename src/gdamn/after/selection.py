@@ -67,6 +67,10 @@ def chosen_entries(
     """
     if keep is not None and top is not None:
         raise ConfigError("Edges are kept by a condition (keep) or by their rank (top); give only one of the two.")
+    if keep is not None and not isinstance(keep, str):
+        raise ConfigError(f"keep is {keep!r}; write a condition, such as 'hard>0.5'.")
+    if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer))):
+        raise ConfigError(f"top is {top!r}; it must be a whole number.")
     if top is not None and top < 1:
         raise ConfigError(f"top is {top}; each node keeps at least 1 edge.")
     if keep is not None:

@@ -51,6 +51,8 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         weight: str | None = "stable",
         loops: bool = False,
     ) -> None:
+        if not isinstance(model, NodeClassifier):
+            raise ConfigError(f"RefineGraph takes a fitted model such as GDAMN, not {type(model).__name__}.")
         if weight is not None and weight not in WEIGHTS:
             raise ConfigError(f"The weight is {weight!r}; choose {', '.join(WEIGHTS)} or None.")
         self.keep, self.top, self.weight, self.loops = keep, top, weight, loops
@@ -93,8 +95,8 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         """Refuse another graph than the one of the fit."""
         if not isinstance(data, Data):
             raise GraphError(not_a_graph(data, "a PyTorch Geometric Data"))
-        if data.edge_index is None:
-            raise GraphError("The PyTorch Geometric data have no edge_index; give them one of shape [2, edges].")
+        if not isinstance(data.edge_index, Tensor):
+            raise GraphError("The PyTorch Geometric data have no edge_index that is a tensor of shape [2, edges].")
         double = next((key for key in ("adj", "adj_t") if key in data), None)
         if double is not None:
             raise GraphError(

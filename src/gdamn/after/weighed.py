@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import NodeClassifier
+from ..errors import GraphError
 from .opened import attention
 from .selection import WEIGHTS, chosen_entries, reversed_entries
 
@@ -66,6 +67,8 @@ def weigh(
     """
     weights, index = attention(model, "refine a graph with"), model.tensors_["edge.index"]
     nodes = len(model.probabilities_)
+    if any(f"loop.{name}" not in model.tensors_ for name in WEIGHTS):
+        raise GraphError("The model lacks the weights of its self-loops, so it can't refine a graph; train it again.")
     if directed is None:
         directed = bool((reversed_entries(index, nodes) < 0).any())
     chosen = chosen_entries(index, weights, nodes, keep, top, directed)

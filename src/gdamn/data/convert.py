@@ -38,14 +38,14 @@ def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Grap
     edges = getattr(data, "edge_index", None)
     if edges is None:
         raise GraphError("The PyTorch Geometric data have no edge_index; give them one of shape [2, edges].")
-    x = getattr(data, "x", None)
-    if x is not None and x.dim() == 1:
+    x = _numeric(data, "x")
+    if x is not None and x.ndim == 1:
         x = x.reshape(-1, 1)
     masks: dict[str, Any] = {}
     meta: dict[str, Any] = {}
     for split in SPLITS:
-        mask = getattr(data, f"{split}_mask", None)
-        if mask is not None and mask.dim() == 2:
+        mask = _numeric(data, f"{split}_mask")
+        if mask is not None and mask.ndim == 2 and mask.shape[1] > 0:
             meta.update(split=0, splits=int(mask.shape[1]))
             mask = mask[:, 0]
         masks[f"{split}_mask"] = mask
@@ -66,19 +66,35 @@ def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Grap
 
 def _pyg_weights(data: Data) -> Any:
     """Edge weights of a Data, or None: attributes with several columns are not weights."""
-    weight = getattr(data, "edge_weight", None)
+    weight = _numeric(data, "edge_weight")
     if weight is not None:
         return weight
-    attributes = getattr(data, "edge_attr", None)
-    if attributes is None or attributes.dim() > 2 or (attributes.dim() == 2 and attributes.shape[1] != 1):
+    attributes = _numeric(data, "edge_attr")
+    if attributes is None or attributes.ndim > 2 or (attributes.ndim == 2 and attributes.shape[1] != 1):
         return None
     return attributes.reshape(-1)
 
 
-def _pyg_ids(data: Data) -> list[Any] | None:
+def _numeric(data: Data, key: str) -> Any:
+    """An attribute of a Data as a tensor or an array, or None; a list of numbers is one too."""
+    value = getattr(data, key, None)
+    if value is None or hasattr(value, "ndim"):
+        return value
+    try:
+        made = np.asarray(value)
+    except ValueError:
+        made = np.empty(0, object)
+    if made.ndim == 0 or made.dtype.kind not in "biuf":
+        raise GraphError(f"The {key} of the data is of type {type(value).__name__}; give a tensor of numbers.")
+    return made
+
+
+def _pyg_ids(data: Data) -> Any:
     """Node ids that a Data carries, or None."""
     ids = getattr(data, "node_ids", None)
-    return ids if ids is None else list(ids.tolist() if hasattr(ids, "data_ptr") else ids)
+    if isinstance(ids, (int, float)):
+        raise GraphError(f"The node_ids of the data are {ids!r}; give a list with one id per node.")
+    return ids
 
 
 def to_pyg(graph: Graph, *, sparse: bool = False) -> Data:

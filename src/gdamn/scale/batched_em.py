@@ -211,7 +211,7 @@ class BatchedEM(EM):
             nonlocal opinion
             q.load_state_dict(kept["q"])
             shown.load_state_dict(kept["shown"])
-            opinion = kept["opinion"].to(large.device)
+            opinion = checkpoint.like(kept["opinion"], opinion)
 
         if epochs == 0:
             return F.softmax(exact.logits(cast(GCN, shown), large, weigh, [large.x]), dim=1)

@@ -97,9 +97,12 @@ def read_folder(folder: Path) -> Graph:
     missing = [name for name in _PLAIN if name not in arrays]
     if missing:
         raise DataError(f"'{folder / INDEX}' names no array '{missing[0]}'; convert the graph again.")
+    flat = next((name for name in (*_PLAIN, "weights") if name in arrays and arrays[name].ndim != 1), None)
+    if flat is not None:
+        raise DataError(f"'{folder / flat}.npy' has {arrays[flat].ndim} dimensions, not 1; convert the graph again.")
     n = len(arrays["labels"])
     features = _features(folder, head, arrays, n)
-    _check(folder, arrays, n, len(head["class_names"]))
+    _check(folder, arrays, n, len(head["class_names"]), head["directed"])
     return Graph(
         **{name: arrays[name] for name in _PLAIN},
         weights=arrays.get("weights"),
@@ -168,7 +171,7 @@ def _features(folder: Path, head: dict[str, Any], arrays: dict[str, NDArray[Any]
     return made
 
 
-def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int) -> None:
+def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int, directed: bool) -> None:
     """Everything that compiled loops rely on."""
     indptr, indices, e = arrays["indptr"], arrays["indices"], len(arrays["indices"])
     lengths = {
@@ -183,13 +186,19 @@ def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int) 
     for name, length in lengths.items():
         if name in arrays and arrays[name].shape != (length,):
             raise DataError(f"'{folder / name}.npy' has shape {arrays[name].shape}, not ({length},).")
-    if indices.ndim != 1 or indptr[0] != 0 or indptr[-1] != e or (np.diff(indptr) < 0).any():
+    if indptr[0] != 0 or indptr[-1] != e or (np.diff(indptr) < 0).any():
         raise DataError(f"'{folder / 'indptr.npy'}' does not fit the {e} entries of indices.npy; convert again.")
     row = int(_first_wrong_row(indptr, indices, arrays["reverse"]))
     if row >= 0:
         raise DataError(
             f"Row {row} in '{folder / 'indices.npy'}' is not sorted, or leads out of the graph; convert again."
         )
+    row = int(_first_wrong_reverse(indptr, indices, arrays["reverse"], directed))
+    if row >= 0:
+        raise DataError(f"Row {row} in '{folder / 'reverse.npy'}' doesn't lead to the other directions; convert again.")
+    weights = arrays.get("weights")
+    if weights is not None and not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise DataError(f"'{folder / 'weights.npy'}' has a weight that is not finite and above 0; convert again.")
     if n and (arrays["labels"].max() >= classes or arrays["labels"].min() < -1):
         raise DataError(
             f"'{folder / 'labels.npy'}' has a label outside of -1 to {classes - 1}; convert the graph again."
@@ -210,4 +219,23 @@ def _first_wrong_row(indptr, indices, reverse):  # type: ignore[no-untyped-def]
             if j <= before or j >= n or j == i or reverse[e] < -1 or reverse[e] >= e_all:
                 return i
             before = j
+    return -1
+
+
+@numba.njit(cache=True)
+def _first_wrong_reverse(indptr, indices, reverse, directed):  # type: ignore[no-untyped-def]
+    """The first row with an entry (i, j) whose reverse is not the place of (j, i); -1 for none.
+
+    Only a directed graph may have none (-1), and only where there is none; rows are sorted and within the graph.
+    """
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            j, back = indices[e], reverse[e]
+            if back >= 0:
+                if back < indptr[j] or back >= indptr[j + 1] or indices[back] != i:
+                    return i
+                continue
+            at = indptr[j] + np.searchsorted(indices[indptr[j] : indptr[j + 1]], i)
+            if not directed or (at < indptr[j + 1] and indices[at] == i):
+                return i
     return -1

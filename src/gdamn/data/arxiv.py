@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError, in_short
 from ..graph import Graph
+from ..own import limits
 from .files import DataFile, FileSet, Root, ensure, locate, missing
 from .npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
 
@@ -61,6 +62,7 @@ def load_ogbn_arxiv(name: str, *, data_root: Root = None, seed: int = 0, split: 
 
 def _read_csv(path: Path, kind: type) -> NDArray[Any]:
     """[rows, columns] of a packed table without a header."""
+    limits.check_regular(path)
     try:
         with gzip.open(path) as packed:
             size = 0

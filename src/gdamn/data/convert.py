@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
+from ..validation import _to_numpy
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -38,13 +39,15 @@ def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Grap
     if edges is None:
         raise GraphError("The PyTorch Geometric data have no edge_index; give them one of shape [2, edges].")
     x = getattr(data, "x", None)
-    if x is not None and x.dim() == 1:
-        x = x.reshape(-1, 1)
+    x = None if x is None else _to_numpy(x)
+    if x is not None and not sp.issparse(x) and np.ndim(x) == 1:
+        x = np.asarray(x).reshape(-1, 1)
     masks: dict[str, Any] = {}
     meta: dict[str, Any] = {}
     for split in SPLITS:
         mask = getattr(data, f"{split}_mask", None)
-        if mask is not None and mask.dim() == 2:
+        mask = None if mask is None else np.asarray(_to_numpy(mask))
+        if mask is not None and mask.ndim == 2 and mask.shape[1] > 0:
             meta.update(split=0, splits=int(mask.shape[1]))
             mask = mask[:, 0]
         masks[f"{split}_mask"] = mask
@@ -69,7 +72,8 @@ def _pyg_weights(data: Data) -> Any:
     if weight is not None:
         return weight
     attributes = getattr(data, "edge_attr", None)
-    if attributes is None or attributes.dim() > 2 or (attributes.dim() == 2 and attributes.shape[1] != 1):
+    attributes = None if attributes is None else np.asarray(_to_numpy(attributes))
+    if attributes is None or attributes.ndim > 2 or (attributes.ndim == 2 and attributes.shape[1] != 1):
         return None
     return attributes.reshape(-1)
 
@@ -244,8 +248,12 @@ def _class_numbers(values: list[Any], graph: nx.Graph) -> tuple[NDArray[np.int64
     seen = [v for v, k in zip(values, known, strict=True) if k]
     stored = graph.graph.get("class_names")
     names = [str(each) for each in stored] if isinstance(stored, (list, tuple)) else None
-    if all(isinstance(v, numbers.Real) and float(v).is_integer() for v in seen):
+    if all(isinstance(v, numbers.Integral) or (isinstance(v, numbers.Real) and float(v).is_integer()) for v in seen):
         labels = [int(v) if k else -1 for v, k in zip(values, known, strict=True)]
+        large = next((v for v in labels if v >= 2**63), None)
+        if large is not None:
+            raise GraphError(f"The label {float(min(large, 1e300)):g} is too large; number the classes from 0.")
+        labels = [max(label, -1) for label in labels]
         enough = names is not None and len(names) > max(labels, default=-1)
         return np.array(labels, dtype=np.int64), names if enough else None
     if names is None or not {str(v) for v in seen} <= set(names):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, GdamnError, in_short
 from ..own import limits
+from ..validation import sound_csr
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,6 +30,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImp
 def read_npz(path: Path, keys: Sequence[str]) -> Arrays:
     """The arrays of these names; others in the archive (some pickled) are never opened."""
     arrays: Arrays = {}
+    limits.check_regular(path)
     try:
         with zipfile.ZipFile(path) as packed:
             for key in keys:
@@ -80,12 +82,10 @@ def csr(arrays: Arrays, prefix: str, path: Path) -> sp.csr_array:
     indices = arrays[f"{prefix}_indices"]
     values = arrays.get(f"{prefix}_data", np.ones(len(indices), np.float32))
     try:
-        shape = tuple(int(size) for size in arrays[f"{prefix}_shape"])
-        made = sp.csr_array((values, indices, arrays[f"{prefix}_indptr"]), shape=shape)
-        made.check_format(full_check=True)
+        rows, columns = (int(size) for size in arrays[f"{prefix}_shape"])
+        return sound_csr(values, indices, arrays[f"{prefix}_indptr"], (rows, columns))
     except (ValueError, TypeError) as error:
         raise DataError(f"The matrix '{prefix}' in {path} is damaged: {in_short(error)}.") from None
-    return made
 
 
 def edges(arrays: Arrays, path: Path) -> NDArray[np.int32]:

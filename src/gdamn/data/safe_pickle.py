@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import DataError, in_short
+from ..own import limits
+from ..validation import sound_csr
 
 
 class _ArrayType:
@@ -38,11 +40,9 @@ class _Matrix:
     def matrix(self) -> sp.csr_array:
         """The matrix, its indices checked."""
         state = self.state
-        parts = tuple(np.array(state[key]) for key in ("data", "indices", "indptr"))
-        shape = tuple(int(size) for size in state["_shape" if "_shape" in state else "shape"])
-        made = sp.csr_array(parts, shape=shape)
-        made.check_format(full_check=True)
-        return made
+        values, indices, indptr = (np.array(state[key]) for key in ("data", "indices", "indptr"))
+        rows, columns = (int(size) for size in state["_shape" if "_shape" in state else "shape"])
+        return sound_csr(values, indices, indptr, (rows, columns))
 
 
 def _empty_array(kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
@@ -94,6 +94,7 @@ def read_pickle(path: Path) -> Any:
     Raises:
         DataError: the file can't be read, is damaged, or holds anything else.
     """
+    limits.check_regular(path)
     try:
         with path.open("rb") as file:
             value = _Reader(file, encoding="latin1").load()

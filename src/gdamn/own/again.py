@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DataError
 from ..graph import Graph
 from ..spec import RunSpec
-from . import is_own, structure
+from . import is_own, limits, structure
 from .assemble import build, class_numbers, given_split, stem
 from .encode import Encoder
 from .files import check_hashes, read_parts
@@ -20,6 +20,8 @@ from .options import Options
 from .parts import Parts
 
 ENCODER = "encoder.json"
+MOST_ENCODER = 256 << 20
+"""A text of 5,000 words and columns of 1,000 categories take far less."""
 
 
 def load_like(run: Path, nodes: Path | None, edges: Path | None, *, seed: int | None = None) -> Graph:
@@ -38,6 +40,8 @@ def load_like(run: Path, nodes: Path | None, edges: Path | None, *, seed: int | 
 def read_encoder(run: Path) -> tuple[Encoder, list[str]]:
     """The encoder and the classes of a run."""
     path = run / ENCODER
+    if path.exists():
+        limits.check_file(path, MOST_ENCODER)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         classes = found.pop("class_names")

@@ -39,6 +39,8 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     if given:
         raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
     limits.check_file(folder / INDEX)
+    for array in sorted(folder.glob("*.npy")):
+        limits.check_regular(array)
     check_hashes(folder, options)
     return read_folder(folder)
 

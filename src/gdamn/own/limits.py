@@ -25,8 +25,8 @@ MOST_CELLS = 4_000_000_000
 """Cells of a table: a column of nothing but one value costs no bytes in Parquet, but does in memory."""
 
 
-def check_file(path: Path, most: int | None = None) -> int:
-    """The size of a file that can be read; a sentence for everything else."""
+def check_regular(path: Path) -> int:
+    """The size of a regular file; a sentence for everything else, before anything waits for a pipe to speak."""
     try:
         if path.is_dir():
             raise DataError(f"'{path}' is a folder, not a file; name the file in it.")
@@ -34,10 +34,15 @@ def check_file(path: Path, most: int | None = None) -> int:
             raise DataError(f"There is no file '{path}'; check the name and the folder.")
         if not path.is_file():
             raise DataError(f"'{path}' is not a regular file; copy its content into one.")
-        size = path.stat().st_size
+        return path.stat().st_size
     except (OSError, ValueError) as cause:  # a loop of links, a name with a NUL in it
         reason = getattr(cause, "strerror", None) or cause
         raise DataError(f"'{path}' can't be opened: {reason}.") from None
+
+
+def check_file(path: Path, most: int | None = None) -> int:
+    """The size of a file that can be read; a sentence for everything else."""
+    size = check_regular(path)
     if size == 0:
         raise DataError(f"'{path}' is empty (0 bytes); write it again.")
     limit = min(most_bytes(), most or MOST_BYTES)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..data.npz import DAMAGED
-from ..errors import DataError, in_short
+from ..errors import DataError, GraphError, in_short
 from . import limits
 from .archive import SETS, check_features, ids_of, labels_of, masks_of
 from .parts import Parts
@@ -162,8 +162,8 @@ def _array(value: Any, path: Path, name: str) -> Any:
     numbers = value.numel() if value.layout == torch.strided else value._nnz()
     limits.check_bytes(path, f"its {name} of shape {tuple(value.shape)}", numbers * value.element_size())
     try:
-        return _to_numpy(value.float() if value.dtype in (torch.bfloat16, torch.float16) else value)
-    except (RuntimeError, TypeError, ValueError) as cause:
+        return _to_numpy(value)
+    except GraphError as cause:
         raise DataError(f"The {name} of '{path}' can't be read: {in_short(cause)}.") from None
 
 

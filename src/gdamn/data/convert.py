@@ -6,6 +6,7 @@ A graph that goes to one of them and comes back is equal to what it was, but for
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
+from ..own.labels import is_missing, missing_note
 from ..validation import _to_numpy
 
 if TYPE_CHECKING:
@@ -151,7 +153,8 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
     Args:
         graph: its nodes become the node ids, in their order; the edge attribute ``weight`` counts where present.
         label: node attribute with the class: whole numbers are class numbers, everything else is taken as names of
-            classes, in alphabetical order. Nodes without it (or with None or a negative number) have no label.
+            classes, in alphabetical order. Nodes without it (or with None or a negative number) have no label, nor
+            those with a word such as ``NA`` or ``?``, unless it is in the graph's ``class_names``; ``meta`` says so.
         features: node attribute with the feature vector; on all nodes or on none.
         name: the graph's name.
 
@@ -159,7 +162,8 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
     """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
-    labels, class_names = _class_numbers([graph.nodes[node].get(label) for node in nodes], graph)
+    given_labels, notes = _known_labels([graph.nodes[node].get(label) for node in nodes], label, graph)
+    labels, class_names = _class_numbers(given_labels, graph)
     pairs = [(number[u], number[v]) for u, v in graph.edges()]
     weights = [weight for _, _, weight in graph.edges(data="weight", default=1)]
     given = [graph.nodes[node].get("split") for node in nodes]
@@ -175,6 +179,7 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
         weights=_edge_weights(weights, pairs, nodes),
         class_names=class_names,
         name=name,
+        meta={"notes": notes} if notes else None,
         directed=graph.is_directed(),
         train_mask=train,
         val_mask=val,
@@ -240,6 +245,16 @@ def _ids(nodes: Sequence[Any]) -> NDArray[Any]:
     made = np.empty(len(nodes), dtype=object)
     made[:] = list(nodes)
     return made
+
+
+def _known_labels(values: list[Any], name: str, graph: nx.Graph) -> tuple[list[Any], list[str]]:
+    """The labels, None where a word says that there is none, and what is to be told of that."""
+    stored = graph.graph.get("class_names")
+    classes = {str(each) for each in stored} if isinstance(stored, (list, tuple)) else set()
+    gone = [isinstance(v, str) and v not in classes and is_missing(v) for v in values]
+    found = Counter(v for v, missing in zip(values, gone, strict=True) if missing)
+    notes = [missing_note(found, f"the attribute '{name}'")] if found else []
+    return [None if missing else v for v, missing in zip(values, gone, strict=True)], notes
 
 
 def _class_numbers(values: list[Any], graph: nx.Graph) -> tuple[NDArray[np.int64], list[str] | None]:

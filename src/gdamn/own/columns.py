@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from . import limits
 from .tables import Table
-
-MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""Texts that mean a missing number, in any case."""
+from .words import MISSING
 
 MOSTLY = 0.9
 """A column with at least this share of numbers is meant as numbers: what isn't one is a mistake."""

@@ -85,16 +85,15 @@ def test_numbers_of_every_type_are_features(column: Any, door: str, tmp_path: Pa
 
 
 @DOORS
-@pytest.mark.parametrize("column", {**TEXTS, **NUMERIC}.values(), ids={**TEXTS, **NUMERIC})
-def test_everything_that_has_a_text_is_an_id(column: Any, door: str, tmp_path: Path) -> None:
-    nodes = {"id": column, "label": ["a", "b"] * 3}
-    try:
-        graph = graph_of(door, nodes, {"source": column, "target": column}, tmp_path, label="label")
-    except GdamnError as caught:
-        assert "'id'" in str(caught)
-        assert "stands twice" in str(caught) or "can't be taken as a text" in str(caught)
-    else:
-        assert graph.num_nodes == N
+@pytest.mark.parametrize("name", [*TEXTS, *NUMERIC])
+def test_everything_that_has_a_text_is_an_id(name: str, door: str, tmp_path: Path) -> None:
+    column = {**TEXTS, **NUMERIC}[name]
+    nodes, edges = {"id": column, "label": ["a", "b"] * 3}, {"source": column, "target": column}
+    if name in ("bool", "date64"):  # a day has many milliseconds
+        with pytest.raises(GdamnError, match=r"The id '.*' stands twice"):
+            graph_of(door, nodes, edges, tmp_path, label="label")
+        return
+    assert graph_of(door, nodes, edges, tmp_path, label="label").num_nodes == N
 
 
 @DOORS

@@ -291,6 +291,12 @@ def _sorted_csr(
     return merged.indptr.astype(np.int64), merged.indices.astype(np.int32, copy=False), None
 
 
+def is_weight(attributes: Any) -> bool:
+    """Whether attributes of edges are one number each, and so their weights."""
+    shape = np.shape(attributes)
+    return len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+
+
 def _as_weights(weights: ArrayLike, edges: int) -> NDArray[np.float32]:
     """[E] float32 weights, finite and greater than 0."""
     w = _as_floats(_to_numpy(weights), "Edge weights").reshape(-1)

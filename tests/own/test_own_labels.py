@@ -10,8 +10,10 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from broken_graphs import arrays, labelled
 from broken_tables import EDGES, NODES, every_label, files, table
+from torch_geometric.data import Data
 from typer.testing import CliRunner
 
 from gdamn import Graph, cli, cli_inspect, own
@@ -163,3 +165,16 @@ def test_a_graphml_attribute_called_node_id(tmp_path: Path) -> None:
     weighted = own.load(tmp_path / "g.graphml", weight="source")
     assert weighted.weights is not None
     assert sorted(set(weighted.weights.tolist())) == list(range(1, 13))
+
+
+def test_what_a_file_holds_and_nothing_reads_is_told(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", **arrays(), edge_weights=np.ones(24))
+    assert "g.npz: 'edge_weights' is not used." in own.load(tmp_path / "g.npz").meta["notes"]
+    ring = torch.stack([torch.arange(24), (torch.arange(24) + 1) % 24])
+    values = {"edge_index": ring, "y": torch.arange(24) % 2, "edge_attr": torch.ones(24, 3), "weight": torch.ones(24)}
+    torch.save(values, tmp_path / "g.pt")
+    assert "g.pt: 'weight', 'edge_attr' are not used." in own.load(tmp_path / "g.pt").meta["notes"]
+    one = Data(edge_index=ring, num_nodes=24, edge_attr=torch.full((24, 1), 2.0))
+    assert "notes" not in Graph.from_pyg(one).meta
+    one.edge_attr = torch.ones(24, 3)
+    assert "edge_attr is not used" in Graph.from_pyg(one).meta["notes"][0]

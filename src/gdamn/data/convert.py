@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
 from ..own.labels import is_missing, missing_note
-from ..validation import _to_numpy
+from ..validation import _to_numpy, is_weight
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -53,6 +53,9 @@ def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Grap
             meta.update(split=0, splits=int(mask.shape[1]))
             mask = mask[:, 0]
         masks[f"{split}_mask"] = mask
+    attributes = getattr(data, "edge_attr", None)
+    if attributes is not None and (getattr(data, "edge_weight", None) is not None or not is_weight(attributes)):
+        meta["notes"] = ["Edges: edge_attr is not used; weights are one number per edge, in edge_weight or edge_attr."]
     graph = Graph.build(
         edges,
         x,
@@ -75,7 +78,7 @@ def _pyg_weights(data: Data) -> Any:
         return weight
     attributes = getattr(data, "edge_attr", None)
     attributes = None if attributes is None else np.asarray(_to_numpy(attributes))
-    if attributes is None or attributes.ndim > 2 or (attributes.ndim == 2 and attributes.shape[1] != 1):
+    if attributes is None or not is_weight(attributes):
         return None
     return attributes.reshape(-1)
 

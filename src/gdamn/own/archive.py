@@ -18,6 +18,7 @@ from ..errors import DataError, GraphError, in_short
 from ..validation import truth_values, whole_labels
 from . import limits
 from .parts import Parts, plain_ids
+from .roles import not_read
 
 SETS = ("train", "val", "test")
 MASKS = tuple(f"{name}_mask" for name in SETS)
@@ -51,7 +52,15 @@ def read_archive(path: Path) -> Parts:
         matrix=_features(path, arrays, n),
         masks=masks_of({name: arrays.get(f"{name}_mask") for name in SETS}, n, path),
         class_names=names,
+        notes=not_read(_others(path), str(path)),
     )
+
+
+def _others(path: Path) -> list[str]:
+    """The names of arrays that aren't read."""
+    with zipfile.ZipFile(path) as packed:
+        found = [name.removesuffix(".npy") for name in packed.namelist()]
+    return [name for name in found if name not in (*WANTED, *IDS, CLASSES)]
 
 
 def _read(path: Path) -> Arrays:

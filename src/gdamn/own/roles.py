@@ -79,6 +79,14 @@ def not_used(columns: Sequence[str], file: str, weighted: bool) -> tuple[str, ..
     return (f"{Path(file).name}: {what} {shown}{more} of the edges {verb} not used{told}.",)
 
 
+def not_read(names: Sequence[str], file: str) -> tuple[str, ...]:
+    """What is told of arrays or tensors in a file that nothing reads."""
+    shown = ", ".join(f"'{name[:40]}'" for name in names[:SHOWN])
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    verb = "is" if len(names) == 1 else "are"
+    return (f"{Path(file).name}: {shown}{more} {verb} not used.",) if names else ()
+
+
 def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
     """The columns of the nodes by their options, or by their names where the options leave them out."""
     names = table.columns

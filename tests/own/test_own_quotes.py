@@ -85,6 +85,7 @@ TEXTS = {
     "carriage returns": ["a\r\nb, c, d, e, f", "c\rd"] * (N // 2),
     "it ends with one": ["a\n", "\nb"] * (N // 2),
     "strange separators": ["a\u2028b\x0bc", "\x85"] * (N // 2),
+    "a line that could be a row among others": ["one\nn99,a,5,X,y", *["one\ntwo words here"] * (N - 1)],
     "many lines": ["\n".join(f"line {i}, and so on" for i in range(200))] * N,
 }
 

@@ -6,13 +6,15 @@ part of one cell. A text with line breaks in it looks the same to a parser. What
 - where the text ends. The quote that closes it is followed by a delimiter or the end of the line; a second stray
   quote stands at the begin of its cell, with the rest of that cell behind it.
 - what it took in. Where a cell holds a mere quote, such as a ditto mark, that isn't enough: lines that have as many
-  cells as the header, each of a kind that its column has elsewhere, are rows.
+  cells as the header, each of a kind that its column has elsewhere, are rows; unless the column has more such texts
+  whose lines can't be rows, so that it really quotes line breaks.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +29,9 @@ BLOCK = 8 << 20
 
 SAMPLE = 200_000
 """Cells of ordinary rows from which the kinds of the columns are learned."""
+
+ENOUGH = 20
+"""Ordinary rows from which kinds are known."""
 
 MOST_DOUBTS = 1000
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -67,10 +72,10 @@ class Kinds:
                 kinds.add(kind(cell))
 
     def fit(self, cells: Sequence[str]) -> bool:
-        """Whether the cells could begin a row; where there is none to compare, texts tell by their blanks."""
+        """Whether the cells could begin a row; where too few are there to compare, texts tell by their blanks."""
         for cell, kinds in zip(cells, self.seen, strict=False):
             found = kind(cell)
-            known = kinds if self.rows else {"word", "words", "number"}
+            known = kinds if self.rows >= ENOUGH else {"word", "words", "number"}
             if found != "empty" and found not in known and not (found == "number" and "word" in known):
                 return False
         return True
@@ -78,10 +83,18 @@ class Kinds:
 
 @dataclass
 class Found:
-    """What a look at a file found."""
+    """What a look at a file found.
 
-    texts: list[Taken] = field(default_factory=list)
+    Attributes:
+        count: all cells that go on over line breaks.
+        first: the first of them.
+        texts: by column, how many of them are texts for sure.
+        stray: those that begin with a stray quote.
+    """
+
     count: int = 0
+    first: Taken | None = None
+    texts: Counter[int] = field(default_factory=Counter)
     stray: list[Taken] = field(default_factory=list)
 
 
@@ -140,9 +153,9 @@ def texts_over_lines(path: Path, delimiter: str, names: Sequence[str]) -> str:
     found = _look(path, delimiter, len(names))
     if found.stray:
         raise _stray(path, names, found.stray)
-    if not found.texts:
+    first = found.first
+    if first is None:
         return ""
-    first = found.texts[0]
     return (
         f"'{path.name}': {found.count:,} cells in quotes go on over line breaks, the first one from line "
         f"{first.line:,} to {first.line + first.lines:,}; each counts as one text."
@@ -176,17 +189,18 @@ def _look(path: Path, delimiter: str, width: int) -> Found:
         header = False
         for taken in _taken("".join(lines), delimiter, width, line, len(row)):
             found.count += 1
+            found.first = found.first or taken
             if not taken.closed:
                 found.stray.append(taken)
             elif taken.rows and len(doubts) < MOST_DOUBTS:
                 doubts.append(taken)
-            elif not found.texts:
-                found.texts.append(taken)
-    for taken in doubts:
-        rows = sum(kinds.fit(cells) for cells in taken.rows)
-        (found.stray if 2 * rows >= taken.lines else found.texts).append(taken)
+            else:
+                found.texts[taken.column] += 1
+    rows = [taken for taken in doubts if 2 * sum(map(kinds.fit, taken.rows)) >= taken.lines]
+    found.texts.update(Counter(taken.column for taken in doubts) - Counter(taken.column for taken in rows))
+    doubted = Counter(taken.column for taken in rows)
+    found.stray += [taken for taken in rows if found.texts[taken.column] <= doubted[taken.column]]
     found.stray.sort(key=lambda taken: taken.line)
-    found.texts.sort(key=lambda taken: taken.line)
     return found
 
 

@@ -118,7 +118,8 @@ class Graph:
             labels: [N] class numbers, negative where unknown; none known when left out.
             num_nodes: N, where neither features nor labels tell it.
             weights: [E] positive edge weights.
-            train_mask, val_mask, test_mask: [N] booleans, or arrays of node numbers.
+            train_mask, val_mask, test_mask: [N] booleans or 0s and 1s, or arrays of node numbers, each once. N numbers
+                that are all 0 or 1 are a mask, even where they could be node numbers (N = 2).
         """
         from .validation import as_class_names, as_features, as_labels, as_mask, as_names, check_disjoint, merge_edges
 
@@ -234,7 +235,7 @@ class Graph:
         return replace(self, labels=y)
 
     def with_masks(self, train: ArrayLike, val: ArrayLike, test: ArrayLike, **meta: Any) -> Graph:
-        """The same graph with another split, and what should be remembered of it."""
+        """The same graph with another split (masks as for :meth:`build`), and what should be remembered of it."""
         from .validation import as_mask, check_disjoint
 
         masks = [as_mask(m, self.num_nodes, which) for which, m in zip(SPLITS, (train, val, test), strict=True)]

@@ -15,27 +15,28 @@ from .printable import safe
 
 
 def _to_numpy(value: Any) -> Any:
-    """Torch tensors to arrays or SciPy matrices; everything else unchanged."""
+    """Torch tensors to arrays or SciPy matrices; everything else unchanged.
+
+    Floats that NumPy lacks (bfloat16, float8) become float32, which holds each of their values.
+    """
     if not type(value).__module__.startswith("torch"):
         return value
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        raise GraphError(f"A {type(value).__name__} can't be taken as numbers; pass a tensor or an array.")
+    if value.is_complex() or value.is_quantized:
+        raise GraphError(f"A tensor of {value.dtype} can't be taken as numbers; they must be real.")
     try:
-        value = value.detach().cpu()
-        value = value.dequantize() if value.is_quantized else value
-        if value.is_floating_point() and value.dtype.itemsize < 4:  # NumPy has no bfloat16, nor the types of 8 bits
+        value = value.detach().cpu().resolve_neg()
+        if value.is_floating_point() and value.dtype not in (torch.float32, torch.float64):
             value = value.float()
-        if str(value.layout) != "torch.strided":
-            coo = value.to_sparse_coo().coalesce()
-            return sp.csr_array((coo.values().numpy(), coo.indices().numpy()), shape=tuple(coo.shape))
-        return value.numpy()
-    except (TypeError, ValueError, RuntimeError, AttributeError) as problem:
-        kind = getattr(value, "dtype", type(value).__name__)
-        raise GraphError(f"A tensor of {kind} can't be read as numbers ({in_short(problem)}).") from None
-
-
-def _check_real(values: Any, what: str) -> None:
-    """Refuse complex numbers, whose imaginary part would be lost."""
-    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
-        raise GraphError(f"The {what} are complex numbers; give real ones.")
+        if value.layout == torch.strided:
+            return value.numpy()
+        coo = value.to_sparse_coo().coalesce()
+        return sp.csr_array((coo.values().numpy(), coo.indices().numpy()), shape=tuple(coo.shape))
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise GraphError(f"A tensor of {value.dtype} can't be taken as numbers: {in_short(error)}.") from None
 
 
 def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArray[np.float32] | sp.csr_array:
@@ -47,16 +48,12 @@ def as_features(value: Any, num_nodes: int | None, sparse_below: float) -> NDArr
             raise GraphError(f"The graph has {num_nodes} nodes; it needs at least one.")
         return np.zeros((num_nodes, 0), np.float32)
     value = _to_numpy(value)
-    _check_real(value, "features")
     if sp.issparse(value):
+        _refuse_unreal(value.dtype, "Features")
         x = _own_csr(value)
         values = x.data
     else:
-        try:
-            x = np.ascontiguousarray(value, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise GraphError(f"Features must be numbers: {error}.") from None
-        values = x
+        x = values = _as_floats(value, "Features")
     if x.ndim != 2:
         raise GraphError(f"Features must have two dimensions [nodes, features]; these have shape {x.shape}.")
     if num_nodes is not None and x.shape[0] != num_nodes:
@@ -88,6 +85,24 @@ def _own_csr(value: Any) -> sp.csr_array:
     return x
 
 
+def _as_floats(value: Any, what: str) -> NDArray[np.float32]:
+    """Real numbers of any type as float32."""
+    try:
+        given = np.asarray(value)
+        _refuse_unreal(given.dtype, what)
+        return np.ascontiguousarray(given, dtype=np.float32)
+    except GraphError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"{what} must be numbers: {in_short(error)}.") from None
+
+
+def _refuse_unreal(kind: Any, what: str) -> None:
+    """Refuse complex numbers, dates and times, which NumPy would turn into floats without a word."""
+    if kind.kind in "cmM":
+        raise GraphError(f"{what} must be real numbers, not {kind}; convert them first.")
+
+
 def _first_bad(x: Any) -> tuple[int, int]:
     """Row and column of the first value that isn't finite."""
     if sp.issparse(x):
@@ -102,41 +117,83 @@ def as_labels(value: ArrayLike | None, n: int) -> NDArray[np.int64]:
     if value is None:
         return np.full(n, -1, np.int64)
     y = np.asarray(_to_numpy(value))
-    _check_real(y, "labels")
+    _refuse_unreal(y.dtype, "Labels")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (n,):
         raise GraphError(f"Labels must be one number per node, shape ({n},); these have shape {y.shape}.")
-    if not np.issubdtype(y.dtype, np.number) and y.dtype != bool:
+    if y.dtype.kind not in "biuf":
         raise GraphError(f"Labels must be class numbers (negative: unknown), not {y.dtype}; pass names as class_names.")
-    if np.issubdtype(y.dtype, np.floating):
-        y = np.where(np.isnan(y), -1, y)
-        if not (np.isfinite(y).all() and (y == np.floor(y)).all()):
-            at = int(np.flatnonzero(~np.isfinite(y) | (y != np.floor(y)))[0])
-            raise GraphError(f"The label of node {at} is {y[at]}, not a whole number.")
-    y = y.astype(np.int64)
+    y = whole_labels(y)
     if y.max(initial=-1) > max(n, 1000) * 10:
         raise GraphError(f"Label {int(y.max())} is too large for {n} nodes; number the classes from 0.")
-    return np.where(y < 0, -1, y)
+    return y
+
+
+def whole_labels(y: NDArray[Any], where: str = "") -> NDArray[np.int64]:
+    """Class numbers of any type as 64-bit ones, -1 where negative or nan; a number that these can't hold is told.
+
+    Args:
+        y: [N] booleans, integers or floats.
+        where: the file, for the sentence: ``" in 'graph.npz'"``.
+    """
+    if y.dtype.kind == "f":
+        wrong = ~np.isnan(y) & (~np.isfinite(y) | (y != np.floor(y)))
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise GraphError(f"The label of node {at}{where} is {y[at]}, not a whole number.")
+        y = np.where(np.isnan(y) | (y < 0), -1.0, y.astype(np.float64))
+    if y.dtype.kind == "f" or y.dtype == np.uint64:
+        wrong = y >= y.dtype.type(2**63)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise GraphError(f"The label of node {at}{where} is {y[at]:g}, too large; number the classes from 0.")
+    numbers = y.astype(np.int64)
+    return np.where(numbers < 0, -1, numbers)
+
+
+def truth_values(given: NDArray[Any], n: int) -> NDArray[np.bool_] | None:
+    """A mask, [N] or a column per split [N, k], as booleans; None where the array is none.
+
+    It is one where it holds N booleans (in each column), or N integers that are all 0 or 1: so on a graph of two
+    nodes [0, 1] is a mask, not two node numbers.
+    """
+    if given.ndim not in (1, 2) or given.shape[0] != n or given.size == 0:
+        return None
+    if given.dtype == bool:
+        return given.copy()
+    if given.dtype.kind not in "iu" or not ((given == 0) | (given == 1)).all():
+        return None
+    return given.astype(bool)
 
 
 def as_mask(value: ArrayLike | None, n: int, name: str) -> NDArray[np.bool_]:
-    """[N] boolean mask from booleans or node numbers."""
+    """[N] boolean mask from a mask (:func:`truth_values`) or from node numbers, each of which stands there once."""
     mask = np.zeros(n, dtype=bool)
     if value is None:
         return mask
     given = np.asarray(_to_numpy(value))
+    if given.ndim == 2 and given.shape[0] == n:
+        raise GraphError(f"The {name} mask has shape {given.shape}, a column per split; pass one column, ({n},).")
+    found = truth_values(given, n)
+    if found is not None:
+        return found
     if given.dtype == bool:
-        if given.shape != (n,):
-            raise GraphError(f"The {name} mask has shape {given.shape}; it must be ({n},).")
-        return given.copy()
+        raise GraphError(f"The {name} mask has shape {given.shape}; it must be ({n},).")
     if given.size == 0:
         return mask
-    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+    if given.ndim != 1 or given.dtype.kind not in "iu":
         raise GraphError(f"The {name} set must be a boolean mask or a list of node numbers, not {given.dtype}.")
     if given.min() < 0 or given.max() >= n:
         bad = int(given.min()) if given.min() < 0 else int(given.max())
         raise GraphError(f"The {name} set names node {bad}, but nodes are numbered 0 to {n - 1}.")
+    if len(np.unique(given)) < len(given):
+        numbers, counts = np.unique(given, return_counts=True)
+        twice = int(numbers[counts > 1][0])
+        raise GraphError(
+            f"The {name} set names node {twice} more than once; name each node once, or pass a mask of {n} "
+            f"values that are True and False, or 0 and 1 (these are {len(given)})."
+        )
     mask[given] = True
     return mask
 
@@ -201,9 +258,7 @@ def merge_edges(
         column = int(np.flatnonzero((e < 0).any(0) | (e >= n).any(0))[0])
         pair = f"({e[0, column]}, {e[1, column]})"
         raise GraphError(f"Edge {column} is {pair}, but nodes are numbered 0 to {n - 1}.")
-    w = None if weights is None else _as_weights(weights)
-    if w is not None:
-        _check_weights(w, e.shape[1])
+    w = None if weights is None else _as_weights(weights, e.shape[1])
     keep = e[0] != e[1]
     loops = int((~keep).sum())
     rows, cols = e[1][keep].astype(np.int32), e[0][keep].astype(np.int32)
@@ -216,6 +271,35 @@ def merge_edges(
     kept = len(indices) if directed else len(indices) // 2
     counts = {"dropped_self_loops": loops, "merged_duplicates": given - kept}
     return indptr, indices, w, counts
+
+
+def sound_csr(
+    values: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
+) -> sp.csr_array:
+    """A CSR matrix from arrays that may be damaged: compiled loops trust them, so all of them is checked first.
+
+    SciPy's own check takes differences, which wrap around in unsigned numbers, and looks at nothing where the last
+    pointer is 0.
+
+    Raises:
+        ValueError: they make no matrix.
+    """
+    if any(part.ndim != 1 for part in (values, indices, indptr)) or len(values) != len(indices):
+        raise ValueError("its values and indices are not two rows of the same length")
+    if min(shape) < 0 or len(indptr) != shape[0] + 1:
+        raise ValueError(f"index pointer size {len(indptr)} should be {shape[0] + 1}")
+    if indptr[0] != 0 or indptr[-1] > len(indices):
+        raise ValueError("index pointers should go from 0 to the number of values")
+    if (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("index pointers go back")
+    if len(indices) and (indices.min() < 0 or indices.max() >= shape[1]):
+        raise ValueError(f"indices must be 0 to {shape[1] - 1}")
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)  # SciPy has no half floats
+    signed = (part if part.dtype in (np.int32, np.int64) else part.astype(np.int64) for part in (indices, indptr))
+    made = sp.csr_array((values, *signed), shape=shape)
+    made.check_format(full_check=True)
+    return made
 
 
 def _sorted_csr(
@@ -240,20 +324,19 @@ def _sorted_csr(
     return merged.indptr.astype(np.int64), merged.indices.astype(np.int32, copy=False), None
 
 
-def _as_weights(weights: Any) -> NDArray[np.float32]:
-    """[E] weights as float32."""
-    given = _to_numpy(weights)
-    _check_real(given, "edge weights")
-    try:
-        return np.asarray(given, dtype=np.float32).reshape(-1)
-    except (TypeError, ValueError) as problem:
-        raise GraphError(f"Edge weights must be numbers: {in_short(problem)}.") from None
+def is_weight(attributes: Any) -> bool:
+    """Whether attributes of edges are one number each, and so their weights."""
+    shape = np.shape(attributes)
+    return len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
 
 
-def _check_weights(w: NDArray[np.float32], edges: int) -> None:
+def _as_weights(weights: ArrayLike, edges: int) -> NDArray[np.float32]:
+    """[E] float32 weights, finite and greater than 0."""
+    w = _as_floats(_to_numpy(weights), "Edge weights").reshape(-1)
     if len(w) != edges:
         raise GraphError(f"There are {len(w)} edge weights for {edges} edges.")
     bad = ~np.isfinite(w) | (w <= 0)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise GraphError(f"The weight of edge {at} is {w[at]}; weights must be finite and greater than 0.")
+    return w

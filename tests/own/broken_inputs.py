@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broken_graphs import archives, torch_files, xml_files
+from broken_silent import silent
 from broken_tables import Case, edge_tables, parquet_files, paths, tables, too_many_rows
 
 
@@ -16,4 +17,5 @@ def cases() -> list[Case]:
         *archives(),
         *torch_files(),
         *xml_files(),
+        *silent(),
     ]

@@ -55,8 +55,8 @@ def test_classes_are_in_order_and_empty_means_unknown() -> None:
     graph = Graph.from_tables(nodes, ring(list(range(6))), label="label")
     assert graph.class_names == ("9", "10")
     assert graph.labels.tolist() == [1, 0, -1, -1, 1, 0]
-    words = nodes.assign(label=["NA", "b", None, "", "NA", "b"])
-    assert Graph.from_tables(words, ring(list(range(6))), label="label").class_names == ("NA", "b")
+    words = nodes.assign(label=["NATO", "b", None, "", "NATO", "b"])
+    assert Graph.from_tables(words, ring(list(range(6))), label="label").class_names == ("NATO", "b")
 
 
 def test_numbers_are_standardised_and_categories_one_hot() -> None:

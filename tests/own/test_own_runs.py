@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,22 @@ def test_a_directed_graphml_is_told(tmp_path: Path) -> None:
     assert any("--directed" in note for note in both.meta["notes"])
     assert not any("--directed" in note for note in one.meta["notes"])
     assert (both.directed, one.directed) == (False, True)
+
+
+def test_an_encoder_that_is_a_pipe_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading it would wait for ever."""
+    files()(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(cli.app, LPA).exit_code == 0
+    encoder = Path("runs/nodes-lpa/encoder.json")
+    encoder.unlink()
+    os.mkfifo(encoder)
+    with pytest.raises(GdamnError, match=r"encoder.json' is not a regular file"):
+        own.load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))
+    encoder.unlink()
+    encoder.mkdir()
+    with pytest.raises(GdamnError, match=r"encoder.json' is a folder"):
+        own.load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))
+    encoder.rmdir()
+    with pytest.raises(GdamnError, match="is 'runs/nodes-lpa' a run on own files"):
+        own.load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))

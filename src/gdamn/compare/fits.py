@@ -12,6 +12,7 @@ from typing import Any
 from .. import io
 from ..config import completed
 from ..errors import ConfigError, DataError, OutputError
+from ..own import RECORDED
 from ..reading import read_json
 from ..runs import versions
 from ..spec import RunSpec
@@ -71,7 +72,7 @@ class FitStore:
 def data_name(config: dict[str, Any]) -> str:
     """A data set with what was changed of it, as on the command line."""
     noise = f" --noise {config['noise']:g}" if config.get("noise") else ""
-    given = ((key, value) for key, value in (config.get("options") or {}).items() if key != "sha256")
+    given = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
     options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in given)
     return f"{config['dataset']}{noise}{options}"
 

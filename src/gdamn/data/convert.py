@@ -6,6 +6,7 @@ A graph that goes to one of them and comes back is equal to what it was, but for
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from ..graph import SPLITS, Graph
-from ..validation import as_names
+from ..own.labels import is_missing, missing_note
+from ..validation import as_names, is_weight
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -49,6 +51,9 @@ def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Grap
             meta.update(split=0, splits=int(mask.shape[1]))
             mask = mask[:, 0]
         masks[f"{split}_mask"] = mask
+    attributes = getattr(data, "edge_attr", None)
+    if attributes is not None and (getattr(data, "edge_weight", None) is not None or not is_weight(attributes)):
+        meta["notes"] = ["Edges: edge_attr is not used; weights are one number per edge, in edge_weight or edge_attr."]
     graph = Graph.build(
         edges,
         x,
@@ -70,7 +75,7 @@ def _pyg_weights(data: Data) -> Any:
     if weight is not None:
         return weight
     attributes = _numeric(data, "edge_attr")
-    if attributes is None or attributes.ndim > 2 or (attributes.ndim == 2 and attributes.shape[1] != 1):
+    if attributes is None or not is_weight(attributes):
         return None
     return attributes.reshape(-1)
 
@@ -164,7 +169,8 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
     Args:
         graph: its nodes become the node ids, in their order; the edge attribute ``weight`` counts where present.
         label: node attribute with the class: whole numbers are class numbers, everything else is taken as names of
-            classes, in alphabetical order. Nodes without it (or with None or a negative number) have no label.
+            classes, in alphabetical order. Nodes without it (or with None or a negative number) have no label, nor
+            those with a word such as ``NA`` or ``?``, unless it is in the graph's ``class_names``; ``meta`` says so.
         features: node attribute with the feature vector; on all nodes or on none.
         name: the graph's name.
 
@@ -172,7 +178,8 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
     """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
-    labels, class_names = _class_numbers([graph.nodes[node].get(label) for node in nodes], graph)
+    given_labels, notes = _known_labels([graph.nodes[node].get(label) for node in nodes], label, graph)
+    labels, class_names = _class_numbers(given_labels, graph)
     pairs = [(number[u], number[v]) for u, v in graph.edges()]
     weights = [weight for _, _, weight in graph.edges(data="weight", default=1)]
     given = [graph.nodes[node].get("split") for node in nodes]
@@ -188,6 +195,7 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
         weights=_edge_weights(weights, pairs, nodes),
         class_names=class_names,
         name=name,
+        meta={"notes": notes} if notes else None,
         directed=graph.is_directed(),
         train_mask=train,
         val_mask=val,
@@ -233,14 +241,28 @@ def _with_ids(graph: Graph, nodes: Sequence[Any] | None) -> Graph:
     return graph if nodes is None else replace(graph, node_ids=as_names(nodes, graph.num_nodes))
 
 
+def _known_labels(values: list[Any], name: str, graph: nx.Graph) -> tuple[list[Any], list[str]]:
+    """The labels, None where a word says that there is none, and what is to be told of that."""
+    stored = graph.graph.get("class_names")
+    classes = {str(each) for each in stored} if isinstance(stored, (list, tuple)) else set()
+    gone = [isinstance(v, str) and v not in classes and is_missing(v) for v in values]
+    found = Counter(v for v, missing in zip(values, gone, strict=True) if missing)
+    notes = [missing_note(found, f"the attribute '{name}'")] if found else []
+    return [None if missing else v for v, missing in zip(values, gone, strict=True)], notes
+
+
 def _class_numbers(values: list[Any], graph: nx.Graph) -> tuple[NDArray[np.int64], list[str] | None]:
     """[N] class numbers of label attributes, and the names of the classes where the graph or the labels tell."""
     known = [v is not None and not (isinstance(v, numbers.Real) and v != v) for v in values]
     seen = [v for v, k in zip(values, known, strict=True) if k]
     stored = graph.graph.get("class_names")
     names = [str(each) for each in stored] if isinstance(stored, (list, tuple)) else None
-    if all(isinstance(v, numbers.Real) and float(v).is_integer() for v in seen):
+    if all(isinstance(v, numbers.Integral) or (isinstance(v, numbers.Real) and float(v).is_integer()) for v in seen):
         labels = [int(v) if k else -1 for v, k in zip(values, known, strict=True)]
+        large = next((v for v in labels if v >= 2**63), None)
+        if large is not None:
+            raise GraphError(f"The label {float(min(large, 1e300)):g} is too large; number the classes from 0.")
+        labels = [max(label, -1) for label in labels]
         enough = names is not None and len(names) > max(labels, default=-1)
         return np.array(labels, dtype=np.int64), names if enough else None
     if names is None or not {str(v) for v in seen} <= set(names):

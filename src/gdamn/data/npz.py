@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..errors import DataError, GdamnError, in_short
 from ..own import limits
 from ..reading import check_file
+from ..validation import sound_csr
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -82,12 +83,10 @@ def csr(arrays: Arrays, prefix: str, path: Path) -> sp.csr_array:
     indices = arrays[f"{prefix}_indices"]
     values = arrays.get(f"{prefix}_data", np.ones(len(indices), np.float32))
     try:
-        shape = tuple(int(size) for size in arrays[f"{prefix}_shape"])
-        made = sp.csr_array((values, indices, arrays[f"{prefix}_indptr"]), shape=shape)
-        made.check_format(full_check=True)
+        rows, columns = (int(size) for size in arrays[f"{prefix}_shape"])
+        return sound_csr(values, indices, arrays[f"{prefix}_indptr"], (rows, columns))
     except (ValueError, TypeError) as error:
         raise DataError(f"The matrix '{prefix}' in {path} is damaged: {in_short(error)}.") from None
-    return made
 
 
 def edges(arrays: Arrays, path: Path) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from ..errors import DataError, in_short
 from ..reading import check_file
+from ..validation import sound_csr
 
 
 class _ArrayType:
@@ -39,11 +40,9 @@ class _Matrix:
     def matrix(self) -> sp.csr_array:
         """The matrix, its indices checked."""
         state = self.state
-        parts = tuple(np.array(state[key]) for key in ("data", "indices", "indptr"))
-        shape = tuple(int(size) for size in state["_shape" if "_shape" in state else "shape"])
-        made = sp.csr_array(parts, shape=shape)
-        made.check_format(full_check=True)
-        return made
+        values, indices, indptr = (np.array(state[key]) for key in ("data", "indices", "indptr"))
+        rows, columns = (int(size) for size in state["_shape" if "_shape" in state else "shape"])
+        return sound_csr(values, indices, indptr, (rows, columns))
 
 
 def _empty_array(kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:

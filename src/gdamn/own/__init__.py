@@ -25,6 +25,9 @@ SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
 FOLDER, INDEX = ".graph", "graph.json"
 """A folder of arrays that ``gdamn data convert`` makes (scale/folder.py), and the file in it that describes them."""
 
+RECORDED = ("sha256", "missing")
+"""Options that ``config.toml`` keeps for the replay and nobody need give."""
+
 
 def is_own(dataset: str) -> bool:
     """Whether a data set is named by a path: the name has a suffix or a folder in it, as no data set's has."""

@@ -14,9 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..data.npz import ATTRIBUTES, DAMAGED, Arrays, csr, npy_header
-from ..errors import DataError, in_short
+from ..errors import DataError, GraphError, in_short
+from ..validation import truth_values, whole_labels
 from . import limits
 from .parts import Parts, plain_ids
+from .roles import not_read
 
 SETS = ("train", "val", "test")
 MASKS = tuple(f"{name}_mask" for name in SETS)
@@ -50,7 +52,15 @@ def read_archive(path: Path) -> Parts:
         matrix=_features(path, arrays, n),
         masks=masks_of({name: arrays.get(f"{name}_mask") for name in SETS}, n, path),
         class_names=names,
+        notes=not_read(_others(path), str(path)),
     )
+
+
+def _others(path: Path) -> list[str]:
+    """The names of arrays that aren't read."""
+    with zipfile.ZipFile(path) as packed:
+        found = [name.removesuffix(".npy") for name in packed.namelist()]
+    return [name for name in found if name not in (*WANTED, *IDS, CLASSES)]
 
 
 def _read(path: Path) -> Arrays:
@@ -189,13 +199,10 @@ def labels_of(labels: Any, names: Any, n: int, path: Path) -> tuple[Any, list[st
     if y.dtype.kind in "US":
         texts = [each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in y.tolist()]
         return pa.array([text or None for text in texts], pa.large_string()), None
-    if y.dtype.kind == "f":
-        wrong = ~np.isnan(y) & ~(np.isfinite(y) & (y == np.floor(y)))
-        if wrong.any():
-            at = int(wrong.argmax())
-            raise DataError(f"The label of node {at} in '{path}' is {y[at]}; it must be a whole number.")
-        y = np.where(np.isnan(y), -1, y)
-    numbers = np.asarray(y, dtype=np.int64)
+    try:
+        numbers = whole_labels(y, f" in '{path}'")
+    except GraphError as cause:
+        raise DataError(str(cause)) from None
     stored = None if names is None else [str(each) for each in (names.tolist() if hasattr(names, "tolist") else names)]
     if stored is not None and (len(set(stored)) < len(stored) or len(stored) <= numbers.max(initial=-1)):
         raise DataError(f"'{path}' has {len(stored)} class names, which don't fit its labels.")
@@ -212,13 +219,11 @@ def masks_of(given: dict[str, Any], n: int, path: Path) -> dict[str, NDArray[np.
         if mask is None:
             made[name] = np.zeros((n, 1), bool)
             continue
-        m = mask if mask.dtype == bool else None
-        if m is None and mask.dtype.kind in "iu" and np.isin(mask, (0, 1)).all():
-            m = mask.astype(bool)
-        if m is None or m.ndim not in (1, 2) or m.shape[0] != n or m.size == 0:
+        m = truth_values(mask, n)
+        if m is None:
             raise DataError(
                 f"The {name} mask of '{path}' is {mask.dtype} of shape {tuple(mask.shape)}; it must be {n:,} "
-                f"truth values, or a column of them per split."
+                f"truth values (booleans, or 0 and 1), or a column of them per split."
             )
         made[name] = m.reshape(n, -1)
     widths = {mask.shape[1] for mask in made.values()} - {1}

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ..errors import DataError, GraphError
 from ..graph import Graph
 from .encode import Encoder
+from .labels import alike_notes
 from .options import Options
-from .parts import NO_FEATURES, Parts, from_tables
+from .parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .splits import held_out, validation_from
 from .tables import from_frame
 from .watch import tell
@@ -49,7 +50,8 @@ def assemble(parts: Parts, options: Options, *, name: str, strict: bool = True) 
     encoder, features = fit_features(parts, options)
     tell("making features", 1, 1)
     graph = build(parts, options, features, labels, classes, name)
-    return Assembled(graph, parts.masks, encoder, (*parts.notes, *encoder.describe(), *graph_notes(graph)))
+    same = (f"Labels: {note}" for note in alike_notes(classes))
+    return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
 
 
 def build(
@@ -123,12 +125,14 @@ def in_order(names: Sequence[str]) -> list[str]:
 def check_labels(parts: Parts, labels: NDArray[np.int64], classes: Sequence[str]) -> None:
     """Refuse labels that nothing can be learned from."""
     known = labels[labels >= 0]
+    unknown = next((f" {note}" for note in parts.notes if note.startswith("Labels:")), "")
     if len(known) == 0:
-        raise DataError(f"There is no label in {parts.label_place}; some nodes must have one.")
+        raise DataError(f"There is no label in {parts.label_place}; some nodes must have one.{unknown}")
     present = np.unique(known)
     if len(present) == 1:
         raise DataError(
             f"There is only one class, '{classes[present[0]]}', in {parts.label_place}; at least two are needed."
+            f"{unknown}"
         )
     if len(present) == len(known) and len(known) > 20:
         raise DataError(f"Every label in {parts.label_place} is different; are they classes?")
@@ -219,7 +223,7 @@ def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: st
         raise GraphError(f"The seed must be a whole number that isn't negative, not {seed}.")
     tables = from_frame(nodes, "node table"), from_frame(edges, "edge table")
     try:
-        parts = from_tables(*tables, options, need_label=options.label is not None)
+        parts = with_unknown(from_tables(*tables, options, need_label=options.label is not None), options)
         made = assemble(parts, options, name=name, strict=parts.labels is not None)
         if parts.labels is None:
             return replace(

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from . import limits
 from .tables import Table
-
-MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""Texts that mean a missing number, in any case."""
+from .words import MISSING
 
 MOSTLY = 0.9
 """A column with at least this share of numbers is meant as numbers: what isn't one is a mistake."""
@@ -22,11 +20,12 @@ MOSTLY = 0.9
 
 def as_texts(table: Table, column: str) -> Any:
     """A column as Arrow strings, null where a cell is empty; numbers as they are written (7, not 7.0)."""
-    values = _whole(table, column)
-    kind = values.type
-    if pa.types.is_nested(kind):
-        raise DataError(f"Column '{column}' of '{table.name}' holds {kind}, which can't be taken as a text.")
+    kind = table.data.schema.field(column).type
     try:
+        values = _whole(table, column)
+        kind = values.type
+        if pa.types.is_nested(kind):
+            raise DataError(f"Column '{column}' of '{table.name}' holds {kind}, which can't be taken as a text.")
         if pa.types.is_floating(kind):
             values = _whole_numbers(values)
         texts = pc.cast(values, pa.large_string())
@@ -54,21 +53,33 @@ def as_numbers(table: Table, column: str, advice: str = LEAVE_OUT) -> NDArray[np
     Raises:
         DataError: it is one, but a cell is missing, not finite, or no number.
     """
-    values = _whole(table, column)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return _parsed(table, column, values, advice)
-    if pa.types.is_boolean(values.type):
-        values = pc.cast(values, pa.int8())
-    elif pa.types.is_date32(values.type):
-        values = pc.cast(values, pa.int32())
-    elif pa.types.is_temporal(values.type):
-        values = pc.cast(values, pa.int64())
-    elif pa.types.is_decimal(values.type):
-        values = pc.cast(values, pa.float64())
-    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-        return None
-    _refuse_missing(table, column, values, advice)
-    return _finite(table, column, pc.cast(values, pa.float64(), safe=False), advice)
+    kind = table.data.schema.field(column).type
+    try:
+        values = _plain_numbers(_whole(table, column))
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return _parsed(table, column, values, advice)
+        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            return None
+        _refuse_missing(table, column, values, advice)
+        return _finite(table, column, pc.cast(values, pa.float64(), safe=False), advice)
+    except pa.ArrowException:  # intervals, and what Arrow can't cast yet
+        raise DataError(
+            f"Column '{column}' of '{table.name}' holds {kind}, which can't be taken as numbers; {advice}."
+        ) from None
+
+
+def _plain_numbers(values: Any) -> Any:
+    """Truth values, dates, times, durations and decimals as the numbers that they stand for; others as they are."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return pc.cast(values, pa.int8())
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):  # Arrow casts 32 bits to 32 bits only
+        return pc.cast(values, pa.int32())
+    if pa.types.is_temporal(kind):
+        return pc.cast(values, pa.int64())
+    if pa.types.is_decimal(kind):
+        return pc.cast(values, pa.float64())
+    return values
 
 
 def _parsed(table: Table, column: str, values: Any, advice: str) -> NDArray[np.float64] | None:

@@ -27,6 +27,8 @@ AUTO_CATEGORIES = 50
 """A column that nobody asked for is one-hot encoded only up to this many categories."""
 
 MOST_WORDS = 5000
+MOST_TOLD = 50
+"""Columns that get a sentence of their own."""
 
 Edges = NDArray[np.int64]
 
@@ -115,11 +117,13 @@ class Encoder:
             if numbers is None:
                 raise DataError(f"Column '{name}' of '{table.name}' must hold numbers, as it did in training.")
             blocks.append(structure.standardised(numbers, each["mean"], each["spread"])[:, None].astype(np.float32))
-        blocks += [_one_hot(table, each["name"], each["categories"]) for each in self.categorical]
+        blocks = [np.hstack(blocks)] if blocks else []
+        if not self.categorical and self.text is None:
+            return blocks[0]
+        if self.categorical:
+            blocks.append(_one_hot(table, self.categorical))
         if self.text is not None:
             blocks.append(_tfidf(table, self.text))
-        if not self.categorical and self.text is None:
-            return np.hstack(blocks)
         return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]), dtype=np.float32)
 
     def describe(self) -> list[str]:
@@ -135,11 +139,15 @@ class Encoder:
         constant = [each for each in self.numeric if not each["spread"] > 0]
         if constant:
             lines.append(f"Features: {_names(constant)} constant, so it tells nothing.")
-        for each in self.categorical:
+        for each in self.categorical[:MOST_TOLD]:
             lines.append(f"Features: '{each['name']}' one-hot encoded in {len(each['categories'])} categories.")
+        if len(self.categorical) > MOST_TOLD:
+            lines.append(f"Features: {len(self.categorical) - MOST_TOLD:,} more columns one-hot encoded.")
         if self.text is not None:
             lines.append(f"Features: TF-IDF of '{self.text['name']}' over {len(self.text['words']):,} words.")
-        lines += [f"Left out: '{name}', which {reason}." for name, reason in self.left_out.items()]
+        lines += [f"Left out: '{name}', which {reason}." for name, reason in list(self.left_out.items())[:MOST_TOLD]]
+        if len(self.left_out) > MOST_TOLD:
+            lines.append(f"Left out: {len(self.left_out) - MOST_TOLD:,} more columns, for such reasons.")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -178,16 +186,24 @@ def _names(columns: Sequence[Mapping[str, Any]]) -> str:
     return f"{shown} {'is' if len(names) == 1 else 'are'}"
 
 
-def _one_hot(table: Table, name: str, categories: Sequence[str]) -> sp.csr_array:
-    """[N, C] one 1 per row; none where the cell is empty or holds a category that training had not."""
+def _one_hot(table: Table, columns: Sequence[Mapping[str, Any]]) -> sp.csr_array:
+    """[N, C] one 1 per row and column of names; none where the cell is empty or holds a category new since training.
+
+    All columns make one matrix: putting thousands of small ones together takes far longer.
+    """
     import pyarrow as pa
 
-    texts = as_texts(table, table.need(name, "features"))
-    at = pc.index_in(texts, value_set=pa.array(list(categories), pa.large_string()), skip_nulls=True)
-    codes = pc.fill_null(at, -1).to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(codes >= 0)
-    ones = np.ones(len(rows), np.float32)
-    return sp.csr_array((ones, (rows, codes[rows])), shape=(len(codes), len(categories)))
+    rows, places, width = [], [], 0
+    for each in columns:
+        texts = as_texts(table, table.need(each["name"], "features"))
+        at = pc.index_in(texts, value_set=pa.array(list(each["categories"]), pa.large_string()), skip_nulls=True)
+        codes = pc.fill_null(at, -1).to_numpy(zero_copy_only=False)
+        found = np.flatnonzero(codes >= 0)
+        rows.append(found)
+        places.append(codes[found].astype(np.int64) + width)
+        width += len(each["categories"])
+    row, place = np.concatenate(rows), np.concatenate(places)
+    return sp.csr_array((np.ones(len(row), np.float32), (row, place)), shape=(table.data.num_rows, width))
 
 
 def _fit_text(table: Table, name: str) -> dict[str, Any]:

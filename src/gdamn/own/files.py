@@ -11,10 +11,12 @@ from typing import Any
 
 from ..errors import ConfigError, DataError
 from ..graph import Graph
+from ..reading import check_kind
 from . import FOLDER, INDEX, SUFFIXES, TABLES, XML, limits
 from .assemble import Assembled, assemble, stem, with_split
 from .options import Options
-from .parts import Parts, edge_roles, from_tables, node_roles
+from .parts import Parts, from_tables, with_unknown
+from .roles import edge_roles, node_roles
 from .tables import Table, header, read_table
 
 
@@ -39,6 +41,8 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     if given:
         raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
     limits.check_file(folder / INDEX)
+    for array in sorted(folder.glob("*.npy")):
+        check_kind(array)
     check_hashes(folder, options)
     return read_folder(folder)
 
@@ -61,12 +65,17 @@ def _stamp(path: str | Path | None) -> object:
 
 
 def read_parts(nodes: Path, options: Options, *, need_label: bool, lenient: bool = False) -> Parts:
-    """What the files hold.
+    """What the files hold, their labels unknown where they say so.
 
     Args:
         need_label: a table must have a column of labels.
         lenient: count edges without nodes and drop them, in place of an error.
     """
+    return with_unknown(_read_parts(nodes, options, need_label, lenient), options)
+
+
+def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+    """What the files hold, as it stands there."""
     suffix = check_suffix(nodes)
     if suffix in TABLES:
         return _read_tables(nodes, options, need_label, lenient)
@@ -110,7 +119,7 @@ def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) 
     roles = node_roles(_outline(path), options, need_label)
     ends = edge_roles(_outline(edges_path), options)
     nodes = read_table(path, roles.needed)
-    edges = read_table(edges_path, [name for name in ends if name is not None])
+    edges = read_table(edges_path, ends.needed)
     return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
 
 
@@ -138,6 +147,8 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
         files["edges"] = Path(chosen.edges).expanduser()
     hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
     made = dict(rest)
+    if not kept and path.suffix != FOLDER:
+        made["missing"] = chosen.missing  # runs that were stored without it keep what they did
     if "features" in rest:
         made["features"] = list(chosen.features or ())
     if "edges" in files:

@@ -9,6 +9,9 @@ from typing import Any
 
 from ..errors import ConfigError
 
+USUAL, NO_WORDS = "usual", "none"
+"""Which labels are unknown: the usual words, or empty ones only."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -26,6 +29,8 @@ class Options:
         val_share: share of the labelled nodes that is held out for validation where no split is given.
         test_share: share of the labelled nodes that is held out for a test where no split is given.
         directed: keep the direction of the edges.
+        missing: ``usual`` reads labels such as ``NA``, ``-`` and ``?`` as unknown (:mod:`gdamn.own.words`), ``none``
+            only empty ones. Default: ``usual``; a run that was stored before there was a choice keeps ``none``.
         sha256: hashes of the files, by ``nodes`` and ``edges``; files that have others are refused.
     """
 
@@ -41,6 +46,7 @@ class Options:
     val_share: float = 0.2
     test_share: float = 0.0
     directed: bool = False
+    missing: str = USUAL
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -63,6 +69,8 @@ class Options:
             if not _right(key, value):
                 raise ConfigError(f"The option '{key}' of own files can't be {value!r}.")
         given = {key: value for key, value in values.items() if value is not None}
+        if given.get("sha256") and "missing" not in given:
+            given["missing"] = NO_WORDS
         if isinstance(given.get("features"), str):
             given["features"] = [name.strip() for name in given["features"].split(",")]
         if "features" in given:
@@ -83,6 +91,8 @@ def _right(key: str, value: Any) -> bool:
         return key != "sha256"
     if key in ("val_share", "test_share"):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if key == "missing":
+        return value in (USUAL, NO_WORDS)
     if key == "directed":
         return isinstance(value, bool)
     if key == "features":

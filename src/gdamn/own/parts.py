@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .columns import as_numbers, as_texts
-from .options import Options
+from .labels import is_missing, missing_note
+from .options import USUAL, Options
+from .roles import NO_FEATURES as NO_FEATURES
+from .roles import Ends, Roles, edge_roles, node_roles, role_notes
 from .tables import Table
 
-ID_NAMES = ("id", "node", "node_id")
-ENDS = (("source", "target"), ("src", "dst"), ("from", "to"))
-LABEL = "label"
-WEIGHT = "weight"
 LONGEST_ID = 256
 SPLIT_WORDS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
-NO_FEATURES = ("none",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,98 +59,6 @@ class Parts:
     notes: Sequence[str] = field(default_factory=tuple)
 
 
-@dataclass(frozen=True)
-class Roles:
-    """Which columns of the node table are what."""
-
-    id: str
-    label: str | None
-    split: str | None
-    others: tuple[str, ...]
-
-    @property
-    def needed(self) -> list[str]:
-        """The columns to read."""
-        return [name for name in (self.id, self.label, self.split, *self.others) if name is not None]
-
-
-def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
-    """The columns of the nodes by their options, or by their names where the options leave them out."""
-    names = table.columns
-    by_name = next((name for name in ID_NAMES if name in names), names[0])
-    chosen = by_name if options.id is None else table.need(options.id, "ids")
-    label = options.label or (LABEL if LABEL in names else None)
-    if label is not None and (need_label or label in names):
-        table.need(label, "labels")
-    else:
-        label = None
-    if label is None and need_label:
-        listed = ", ".join(f"'{name}'" for name in names[:20])
-        raise DataError(f"Which column of '{table.name}' has the labels? Pass --label COLUMN; there are {listed}.")
-    split = options.split_column
-    if split is not None and (need_label or split in names):
-        table.need(split, "split")
-    for what, other in (("labels", label), ("split", split)):
-        if other == chosen:
-            raise DataError(f"Column '{chosen}' of '{table.name}' can't be the ids and the {what} at once.")
-    if split is not None and split == label:
-        raise DataError(f"Column '{label}' of '{table.name}' can't be the labels and the split at once.")
-    taken = {chosen, label, split}
-    return Roles(chosen, label, split if split in names else None, _others(table, options, taken))
-
-
-def _others(table: Table, options: Options, taken: set[str | None]) -> tuple[str, ...]:
-    """The columns that may be features."""
-    wanted = list(options.features or ())
-    if options.features == NO_FEATURES and "none" not in table.columns:
-        wanted = []
-    elif options.features is None and options.text is None:
-        wanted = [name for name in table.columns if name not in taken]
-    if options.text is not None:
-        wanted.append(options.text)
-    for name in wanted:
-        table.need(name, "features")
-        if name in taken:
-            raise DataError(f"Column '{name}' of '{table.name}' is no feature: it has the ids, labels or split.")
-    return tuple(dict.fromkeys(wanted))
-
-
-Ends = tuple[str, str, str | None]
-"""Columns of the edges: source, target and weight."""
-
-
-def edge_roles(table: Table, options: Options) -> Ends:
-    """The columns with the two ends of the edges and with their weights."""
-    names = table.columns
-    found = next(((a, b) for a, b in ENDS if a in names and b in names), None)
-    if found is None and len(names) < 2:
-        raise DataError(f"'{table.name}' must have two columns, the ends of each edge; it has only '{names[0]}'.")
-    first, second = found or (names[0], names[1])
-    source = table.need(options.source, "sources") if options.source else first
-    target = table.need(options.target, "targets") if options.target else second
-    if source == target:
-        raise DataError(f"The source and the target of an edge can't be the same column '{source}' of '{table.name}'.")
-    weight = options.weight or (WEIGHT if WEIGHT in names else None)
-    if weight is not None:
-        table.need(weight, "weights")
-        if weight in (source, target):
-            raise DataError(f"Column '{weight}' of '{table.name}' can't be an end of the edges and their weight.")
-    if table.first == 2 and found is None and not options.source and all(_is_number(name) for name in names[:2]):
-        raise DataError(
-            f"The first row of '{table.name}' looks like an edge ({names[0]}, {names[1]}), not like names of columns; "
-            "add a header such as source,target."
-        )
-    return source, target, weight
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def from_tables(
     nodes: Table,
     edges: Table,
@@ -174,11 +80,12 @@ def from_tables(
         raise DataError(f"'{nodes.name}' has no rows, so the graph has no nodes.")
     roles = roles or node_roles(nodes, options, need_label)
     ids = node_ids(nodes, roles.id)
-    source, target, weight = ends or edge_roles(edges, options)
+    ends = ends or edge_roles(edges, options)
     with ThreadPoolExecutor(2) as both:  # Arrow looks up without holding Python's lock
-        found = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), (source, target))
+        columns = (ends.source, ends.target)
+        found = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
         pairs = np.stack(list(found))
-    weights = None if weight is None else _weights(edges, weight)
+    weights = None if ends.weight is None else _weights(edges, ends.weight)
     kept = (pairs >= 0).all(axis=0)
     dangling = int((~kept).sum())
     if dangling:
@@ -195,19 +102,25 @@ def from_tables(
         others=roles.others,
         masks=masks,
         dangling=dangling,
-        notes=_role_notes(roles, options, weight),
+        notes=(*role_notes(roles, ends), *nodes.notes, *edges.notes),
     )
 
 
-def _role_notes(roles: Roles, options: Options, weight: str | None) -> tuple[str, ...]:
-    """Which columns were taken where nobody said which."""
-    guessed = [
-        ("ids", roles.id if options.id is None else None),
-        ("labels", roles.label if options.label is None else None),
-        ("weights", weight if options.weight is None else None),
-    ]
-    told = [f"'{column}' for the {what}" for what, column in guessed if column is not None]
-    return (f"Columns: {', '.join(told)}, by name or place.",) if told else ()
+def with_unknown(parts: Parts, options: Options) -> Parts:
+    """The parts, with labels that mean that there is none (``NA``, ``-``, …) unknown, which a note tells.
+
+    Classes that the file lists itself are what they are called.
+    """
+    if options.missing != USUAL or parts.labels is None or parts.class_names is not None:
+        return parts
+    counts = pc.value_counts(parts.labels)
+    every = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    found = {label: count for label, count in every if label is not None and is_missing(label)}
+    if not found:
+        return parts
+    words = pc.is_in(parts.labels, value_set=pa.array(list(found), parts.labels.type))
+    labels = pc.if_else(words, pa.scalar(None, parts.labels.type), parts.labels)
+    return replace(parts, labels=labels, notes=(*parts.notes, missing_note(found, parts.label_place)))
 
 
 def node_ids(table: Table, column: str) -> Any:

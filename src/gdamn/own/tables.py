@@ -1,13 +1,15 @@
 """Tables from files and data frames, through Arrow: every error says which file and which row.
 
 Cells of CSV and TSV files are read as text, and become numbers only where they are used as numbers: an id ``007``
-stays what it is, and a class called ``NA`` is a class. An empty cell is a missing one.
+stays what it is. An empty cell is a missing one.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
+import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +22,8 @@ import pyarrow.parquet
 
 from ..errors import DataError, GraphError, in_short
 from . import limits
+from .quotes import BLOCK, encoding_error, filled_lines, has_quotes, texts_over_lines
 from .watch import tell
-
-BLOCK = 8 << 20
-"""Bytes that are parsed at a time; also the longest row that can be read."""
 
 MOST_COLUMNS = 100_000
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
@@ -37,11 +37,13 @@ class Table:
         data: the columns.
         name: the file, or what the table is.
         first: the number of the first row, as a person counts: 2 below a header.
+        notes: what was found in the file and should be told.
     """
 
     data: pa.Table
     name: str
     first: int = 1
+    notes: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -55,7 +57,7 @@ class Table:
 
     def need(self, column: str, what: str) -> str:
         """The column, or an error with the names that there are."""
-        if column in self.columns:
+        if self.data.schema.get_field_index(column) >= 0:
             return column
         shown = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
         raise DataError(f"'{self.name}' has no column '{column}' for the {what}; its columns are {shown}.")
@@ -100,10 +102,10 @@ def _csv_header(path: Path, delimiter: str) -> list[str]:
         raise DataError(f"'{path}' has a NUL byte in row {start[: start.index(0)].count(10) + 1}; it is not text.")
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     try:
-        lines = decoder.decode(start).splitlines(keepends=True)
-        names = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+        text = io.StringIO(decoder.decode(start), newline="")
+        names = next((row for row in csv.reader(text, delimiter=delimiter) if row), [])
     except UnicodeDecodeError:
-        raise _encoding_error(path) from None
+        raise encoding_error(path) from None
     except csv.Error as cause:
         raise DataError(f"The header of '{path}' can't be read: {cause}.") from None
     if not any(name.strip() for name in names):
@@ -129,23 +131,30 @@ def _unique(names: list[str], path: Path) -> list[str]:
     return names
 
 
+def _wanted(names: list[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, in the order of the file."""
+    asked = None if columns is None else set(columns)
+    return names if asked is None else [name for name in names if name in asked]
+
+
 def _read_csv(path: Path, size: int, columns: Sequence[str] | None) -> Table:
-    names = _csv_header(path, _delimiter(path))
-    wanted = names if columns is None else [name for name in names if name in set(columns)]
+    delimiter = _delimiter(path)
+    names = _csv_header(path, delimiter)
+    wanted = _wanted(names, columns)
     wrong: list[Any] = []
 
     def refuse(row: Any) -> str:
         wrong.append(row)
         return "error"
 
-    _refuse_open_quote(path, _delimiter(path))
+    quoted = has_quotes(path, delimiter)
     with pa.OSFile(str(path)) as file:
         try:
             reader = pa.csv.open_csv(
                 file,
                 read_options=pa.csv.ReadOptions(block_size=BLOCK, use_threads=True),
                 parse_options=pa.csv.ParseOptions(
-                    delimiter=_delimiter(path), newlines_in_values=True, invalid_row_handler=refuse
+                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -157,37 +166,16 @@ def _read_csv(path: Path, size: int, columns: Sequence[str] | None) -> Table:
             batches = list(_bounded(reader, path, reader.schema, lambda: file.tell(), size))
             made = pa.Table.from_batches(batches, schema=reader.schema)
         except pa.ArrowInvalid as cause:
+            if quoted:
+                texts_over_lines(path, delimiter, names)  # a stray quote is the better reason
             raise _csv_error(path, cause, wrong) from None
         except pa.ArrowException as cause:
             raise DataError(f"'{path}' can't be read as a table: {in_short(cause)}.") from None
-    table = Table(made, str(path), first=2)
+    broken = quoted and made.num_rows + 1 < filled_lines(path)
+    note = texts_over_lines(path, delimiter, names) if broken else ""
+    table = Table(made, str(path), first=2, notes=(note,) if note else ())
     _refuse_nul(table, path)
     return table
-
-
-def _refuse_open_quote(path: Path, delimiter: str) -> None:
-    """Refuse a quote that is never closed: it would swallow the rest of the file without a word.
-
-    An odd number of quotes is the sign; only then is it worth the time to look where.
-    """
-    with path.open("rb") as file:
-        if sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b"")) % 2 == 0:
-            return
-    before = csv.field_size_limit(BLOCK)
-    row = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            for _ in csv.reader(text, delimiter=delimiter, strict=True):
-                row += 1
-    except csv.Error as cause:
-        raise DataError(
-            f"'{path}' has a quote in row {row + 1:,} that is not closed or stands in the wrong place ({cause}); "
-            "a quote inside of quotes is written twice."
-        ) from None
-    except UnicodeDecodeError:
-        raise _encoding_error(path) from None
-    finally:
-        csv.field_size_limit(before)
 
 
 def _bounded(reader: Iterable[Any], path: Path, schema: Any, at: Any, size: int) -> Iterator[Any]:
@@ -227,24 +215,12 @@ def _csv_error(path: Path, cause: Exception, wrong: list[Any]) -> DataError:
         )
     text = str(cause)
     if "UTF8" in text:
-        return _encoding_error(path)
+        return encoding_error(path)
     if "straddling" in text or "out of sync" in text or "quote" in text.lower():
         return DataError(f"'{path}' has a quote that is opened but not closed, or a row that is far too long.")
     if "Empty CSV" in text:
         return DataError(f"'{path}' has no rows.")
     return DataError(f"'{path}' can't be read as a table: {in_short(cause)}.")
-
-
-def _encoding_error(path: Path) -> DataError:
-    """Says where the first byte stands that isn't UTF-8."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as cause:
-                byte = f"byte 0x{line[cause.start]:02x} at place {cause.start + 1}"
-                return DataError(f"'{path}' is not UTF-8 in row {number:,} ({byte}); save the file as UTF-8.")
-    return DataError(f"'{path}' is not UTF-8; save the file as UTF-8.")
 
 
 def _open_parquet(path: Path, packed: Sequence[str] = ()) -> Any:
@@ -262,7 +238,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Table:
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     with _open_parquet(path, texts) as file:
         names = _unique(list(file.schema_arrow.names), path)
-        wanted = names if columns is None else [name for name in names if name in set(columns)]
+        wanted = _wanted(names, columns)
         rows = file.metadata.num_rows
         if rows > limits.MOST_NODES or rows * max(len(wanted), 1) > limits.MOST_CELLS:
             raise DataError(f"'{path}' says it has {rows:,} rows of {len(wanted)} columns; that is too many.")
@@ -312,7 +288,8 @@ def from_frame(frame: Any, name: str) -> Table:
             raise
         raise GraphError(f"The {name} can't be taken as a table: {in_short(cause)}.") from None
     names = [str(each) for each in made.column_names]
-    twice = next((each for each in names if names.count(each) > 1), None)
+    counts = Counter(names)
+    twice = next((each for each in names if counts[each] > 1), None)
     if twice is not None:
         raise GraphError(f"The {name} has two columns '{twice}'; give each its own name.")
     return Table(made.rename_columns(names), name)

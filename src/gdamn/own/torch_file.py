@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..data.npz import DAMAGED
-from ..errors import DataError, in_short
+from ..errors import DataError, GraphError, in_short
+from ..validation import is_weight
 from . import limits
 from .archive import SETS, check_features, ids_of, labels_of, masks_of
 from .parts import Parts
+from .roles import not_read
 
+MASKS = tuple(f"{name}_mask" for name in SETS)
+READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16
 _TUPLES = ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")
@@ -56,7 +60,16 @@ def read_torch(path: Path) -> Parts:
         matrix=check_features(x, n, path),
         masks=masks_of(masks, n, path),
         class_names=names,
+        notes=not_read(_others(values), str(path)),
     )
+
+
+def _others(values: dict[str, Any]) -> list[str]:
+    """The names of what isn't read, among it attributes of the edges with several columns, which are no weights."""
+    left = [str(name) for name, value in values.items() if value is not None and name not in READ]
+    attributes = values.get("edge_attr")
+    used = values.get("edge_weight") is None and (attributes is None or is_weight(attributes))
+    return left if used or attributes is None else [*left, "edge_attr"]
 
 
 def _look(path: Path) -> None:
@@ -162,8 +175,8 @@ def _array(value: Any, path: Path, name: str) -> Any:
     numbers = value.numel() if value.layout == torch.strided else value._nnz()
     limits.check_bytes(path, f"its {name} of shape {tuple(value.shape)}", numbers * value.element_size())
     try:
-        return _to_numpy(value.float() if value.dtype in (torch.bfloat16, torch.float16) else value)
-    except (RuntimeError, TypeError, ValueError) as cause:
+        return _to_numpy(value)
+    except GraphError as cause:
         raise DataError(f"The {name} of '{path}' can't be read: {in_short(cause)}.") from None
 
 
@@ -199,7 +212,7 @@ def _weights(values: dict[str, Any], edges: int, path: Path) -> Any:
     """[E] weights: edge_weight, or an edge_attr with one column."""
     name = "edge_weight" if values.get("edge_weight") is not None else "edge_attr"
     given = _array(values.get(name), path, name)
-    if given is None or (name == "edge_attr" and (given.ndim > 2 or (given.ndim == 2 and given.shape[1] != 1))):
+    if given is None or (name == "edge_attr" and not is_weight(given)):
         return None
     if given.size != edges:
         raise DataError(f"The {name} of '{path}' has {given.size:,} values for {edges:,} edges.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..normalisation import LARGE
+from .labels import alike_notes
 
 FEW = 5
 """Labelled nodes of a class, below which it is hardly learned."""
@@ -43,6 +44,7 @@ def _labels(labels: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]
         return
     if len(there) == 1:
         yield f"All known labels are '{next(iter(there))}'; at least two classes are needed."
+    yield from alike_notes(list(labels["classes"]))
     few = [name for name, count in there.items() if count < FEW]
     if few:
         shown = ", ".join(f"'{name}'" for name in few[:5]) + (", …" if len(few) > 5 else "")

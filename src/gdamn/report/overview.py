@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..config import PlusSettings, Settings, preset
+from ..own import RECORDED
 from .text import number, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def meaning(run: Run) -> str:
 def data_text(run: Run) -> str:
     """The data set with what was changed of it."""
     noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
-    given = {key: value for key, value in run.spec.options.items() if key != "sha256"}  # config.toml has those
+    given = {key: value for key, value in run.spec.options.items() if key not in RECORDED}  # config.toml has those
     options = "".join(f", {visible(key)} = {visible(value)}" for key, value in given.items())
     return f"{visible(run.spec.dataset)}{noise}{options}"
 

@@ -25,6 +25,7 @@ from .. import folders, io, lock, reading
 from ..errors import ConfigError, DataError, in_short
 from ..graph import Graph
 from ..own import FOLDER, INDEX
+from ..validation import sound_csr
 
 FORMAT = 1
 _PLAIN = ("indptr", "indices", "reverse", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
@@ -164,11 +165,9 @@ def _features(folder: Path, head: dict[str, Any], arrays: dict[str, NDArray[Any]
         return arrays["features"]
     try:
         parts = arrays["features_data"], arrays["features_indices"], arrays["features_indptr"]
-        made = sp.csr_array(parts, shape=(n, head["width"]))
-        made.check_format(full_check=True)
+        return sound_csr(*parts, shape=(n, head["width"]))
     except (KeyError, ValueError, TypeError) as problem:
         raise DataError(f"The features in '{folder}' are damaged ({problem}); convert the graph again.") from None
-    return made
 
 
 def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int, directed: bool) -> None:
@@ -186,7 +185,7 @@ def _check(folder: Path, arrays: dict[str, NDArray[Any]], n: int, classes: int, 
     for name, length in lengths.items():
         if name in arrays and arrays[name].shape != (length,):
             raise DataError(f"'{folder / name}.npy' has shape {arrays[name].shape}, not ({length},).")
-    if indptr[0] != 0 or indptr[-1] != e or (np.diff(indptr) < 0).any():
+    if indices.ndim != 1 or indptr[0] != 0 or indptr[-1] != e or (indptr[1:] < indptr[:-1]).any():
         raise DataError(f"'{folder / 'indptr.npy'}' does not fit the {e} entries of indices.npy; convert again.")
     row = int(_first_wrong_row(indptr, indices, arrays["reverse"]))
     if row >= 0:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import pool, runs
+from ..sealed import as_tensor
 from ..spec import RunSpec
 from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
 from .store import Unit
@@ -100,11 +101,10 @@ def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tup
 
 def normalised(graph: Graph, weights: NDArray[Any], how: str) -> NDArray[Any]:
     """[E + N] weights normalised as the setting ``stable_norm`` says."""
-    import torch
 
     from ..adjacency import normalized
 
-    return normalized(graph.structure, torch.as_tensor(weights), how).numpy()
+    return normalized(graph.structure, as_tensor(weights), how).numpy()
 
 
 def conclude(ask: Ask, found: Found) -> dict[str, Any]:

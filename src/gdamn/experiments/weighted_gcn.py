@@ -16,6 +16,7 @@ from ..checkpoint import Part
 from ..graph import Graph
 from ..kernels import Key
 from ..problem import Problem
+from ..sealed import as_tensor
 
 
 class WeightedGCN(GCNClassifier):
@@ -33,7 +34,7 @@ class WeightedGCN(GCNClassifier):
         """The GCN of the baseline, the same start for the same seed, on the given weights."""
         network, forward = super().build(problem, generator)
         if self.weights is not None:
-            adjacency = Adjacency(problem.structure, torch.as_tensor(self.weights).to(problem.device))
+            adjacency = Adjacency(problem.structure, as_tensor(self.weights).to(problem.device))
             forward = lambda key: network(adjacency, [problem.x], key)  # noqa: E731
         seen: list[NDArray[np.int16]] = []
 

@@ -169,11 +169,14 @@ def test_toml_that_is_fine() -> None:
     assert reading.parse_toml(f"{deep} = 1")
 
 
-def test_names_that_are_too_long(tmp_path: Path) -> None:
+def test_names_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GDAMN_OFFLINE", "1")
+    monkeypatch.setenv("GDAMN_DATA", str(tmp_path))
+    monkeypatch.setattr("gdamn.data.files.cache_root", lambda: tmp_path)
     long = "x" * 300
     for words in (
         ("train", "--config", long),
-        ("train", "karate", "--method", "mlp", "--data-root", long, "--set", "epochs=0"),
+        ("data", "info", "cora", "--data-root", long),
         ("train", f"{long}.csv", "--edges", f"{long}.csv"),
         ("predict", long, "-o", "p.csv"),
         ("predict", "run", "-o", f"{long}.csv"),

@@ -42,13 +42,11 @@ def opened_run(run: Path, seed: int | None, data_root: Path | None) -> Opened:
 
 def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
     """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
+    from .after.opened import read_spec
     from .outputs import check_output, files_of
 
-    check_output(out, suffixes, force, inputs=given, run=run)
     if out is not None:
-        from .after.opened import read_spec
-
-        check_output(out, suffixes, force, inputs=files_of(read_spec(run)))
+        check_output(out, suffixes, force, inputs=[*given, *files_of(read_spec(run))], run=run)
 
 
 def echo_json(content: Any) -> None:

@@ -46,14 +46,19 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}"
 
 
 def check_file(path: Path, most: int | None = None, *, empty: bool = False) -> int:
-    """The size of a file that can be read; a sentence for everything else.
+    """The size of a data file that can be read; a sentence for everything else.
 
     Args:
         most: the bytes that it may have; without it, what :func:`most_bytes` says.
         empty: whether a file without any bytes is fine, too.
     """
-    if has_raw_bytes(str(path)):
+    if has_raw_bytes(str(path)):  # other libraries can't open it
         raise DataError(f"'{path}' has characters that this locale doesn't know; set PYTHONUTF8=1, or rename the file.")
+    return check_regular(path, most, empty=empty)
+
+
+def check_regular(path: Path, most: int | None = None, *, empty: bool = False) -> int:
+    """The same for a file that is read here, whatever its name."""
     try:
         if path.is_dir():
             raise DataError(f"'{path}' is a folder, not a file; name the file in it.")
@@ -127,12 +132,12 @@ def check_own(path: Path) -> None:
 def check_kind(path: Path) -> None:
     """Refuse what isn't a regular file; its size and content are looked at elsewhere."""
     if not is_file(path):
-        check_file(path, empty=True)
+        check_regular(path, empty=True)
 
 
 def read_bytes(path: Path, most: int) -> bytes:
     """The content of a regular file of at most so many bytes."""
-    check_file(path, most, empty=True)
+    check_regular(path, most, empty=True)
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)

@@ -78,7 +78,7 @@ def test_neighbours():
     assert set(np.argsort(distance, kind="stable")[:3]) <= set(graph.indices[: graph.indptr[1]].tolist())
     assert load("wine").class_names == ("class_0", "class_1", "class_2")
     for k in (0, 178, 1.5):
-        with pytest.raises(ConfigError, match="neighbours k|'k' must be a whole number"):
+        with pytest.raises(ConfigError, match=r"neighbours k|'k' must be a whole number"):
             load("wine", k=k)
 
 

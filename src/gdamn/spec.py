@@ -68,7 +68,7 @@ class RunSpec:
         if not own_methods.is_own(self.method):
             from .problem import choose_device
 
-            choose_device(made.settings.device)
+            choose_device(str(made.get_params().get("device", "auto")))
         settings = {key: value for key, value in made.get_params().items() if key != "seed" and value is not None}
         return replace(self, settings=settings)
 

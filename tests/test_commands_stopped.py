@@ -76,7 +76,7 @@ def test_a_comparison_goes_on_within_a_fit(at: int, tmp_path: Path) -> None:
     outcome = compare(specs, tmp_path / "out", watch=engine.Watch(progress=rest))
     assert stop.epochs + rest.epochs == whole.epochs == 14
     assert outcome.result == expected.result
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fits"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [folders.MARKER, "fits"]
 
 
 @pytest.mark.usefixtures("every_epoch")
@@ -155,7 +155,8 @@ def test_what_a_killed_search_left_in_its_journal_is_mended(tmp_path: Path) -> N
     with journal.open("ab") as file:
         file.write(b'{"op_code": 4, "worker')
     assert search(tmp_path, 2)["trials"] == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.toml", "study.journal", "trials.jsonl"]
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == [folders.MARKER, "best.toml", "study.journal", "trials.jsonl"]
     journal.write_bytes(b"{}\nnot a journal\n{}\n" + journal.read_bytes())
     with pytest.raises(DataError, match=r"study.journal' is damaged; remove it"):
         search(tmp_path, 2)

@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
+<<<<<<< HEAD
 from .node_ids import KEPT
 from .reading import check_own, is_there
+=======
+from .reading import check_own, is_folder, is_there
+>>>>>>> part-a
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
@@ -36,7 +40,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and tensors of a saved model; every way in which the file can be wrong has its sentence."""
     from safetensors import SafetensorError, safe_open
 
-    if not is_there(path):
+    if not is_there(path) or is_folder(path):
         raise DataError(f"There is no model file at {path}.")
     check_own(path)
     try:

@@ -96,7 +96,7 @@ def test_a_host_that_is_cut_off_ends_the_run_and_it_goes_on(hosts: Hosts, undist
         assert told.startswith(f"error: Another process of this run did not answer in time, so that rank {rank} can't")
         assert len(told.splitlines()) == 1
     assert time.monotonic() - began < 30
-    assert {path.name for path in (tmp_path / "host-0").iterdir()} == {".unfinished"}
+    assert {path.name for path in (tmp_path / "host-0").iterdir()} == {".gdamn.json", ".unfinished"}
     hosts.cable("up")
     for process in train(hosts, tmp_path):
         assert ended(process) == (0, "")

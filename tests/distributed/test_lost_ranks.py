@@ -31,7 +31,7 @@ def test_a_killed_rank_is_told_and_the_run_goes_on(undisturbed: Path, tmp_path: 
     assert told == f"error: Rank 1 was ended by signal 9 (often: out of memory); {AGAIN}"
     assert time.monotonic() - began < 20
     assert not any(map(is_there, ranks))
-    assert {path.name for path in out.iterdir()} == {".unfinished"}
+    assert {path.name for path in out.iterdir()} == {".gdamn.json", ".unfinished"}
     assert ended(start(out, "--workers", "2")) == (0, "")
     assert content(out) == content(undisturbed)
 

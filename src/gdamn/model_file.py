@@ -10,12 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
-<<<<<<< HEAD
 from .node_ids import KEPT
-from .reading import check_own, is_there
-=======
 from .reading import check_own, is_folder, is_there
->>>>>>> part-a
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""

@@ -69,12 +69,7 @@ class RunSpec:
         if settings.get("device", "auto") not in ("auto", "cpu") and not own_methods.is_own(self.method):
             from .problem import choose_device
 
-<<<<<<< HEAD
             choose_device(settings["device"])
-=======
-            choose_device(str(made.get_params().get("device", "auto")))
-        settings = {key: value for key, value in made.get_params().items() if key != "seed" and value is not None}
->>>>>>> part-a
         return replace(self, settings=settings)
 
     def changed(self, options: Mapping[str, Any], settings: Mapping[str, Any]) -> RunSpec:

@@ -36,7 +36,7 @@ def simulated(data_root: str) -> Any:
 
 def train(data_root: str, share: float, threads: int, changes: dict[str, Any]) -> dict[str, Any]:
     """The preset of ogbn-arxiv on that graph."""
-    from gdamn.methods import make
+    from gdamn.estimators.registry import make
 
     whole = make("gdamn", "ogbn-arxiv").settings
     few = {name: max(1, round(share * getattr(whole, name))) for name in ("pretrain_epochs", "epochs")}

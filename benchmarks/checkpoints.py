@@ -19,7 +19,9 @@ from typing import Any
 
 import torch
 
-from gdamn import checkpoint, data, methods
+from gdamn import data
+from gdamn.estimators import registry as methods
+from gdamn.fit import checkpoint
 from gdamn.kernels import set_threads
 
 inside = 0.0

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from gdamn import em, load
-from gdamn.methods import make
+from gdamn import load
+from gdamn.estimators.registry import make
+from gdamn.fit import em
 
 HERE = Path(__file__).resolve().parent
 HALVINGS = 25

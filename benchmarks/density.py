@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from gdamn.inputs import feature_block
+from gdamn.fit.training import reproducible_threads
 from gdamn.kernels import Key
-from gdamn.training import reproducible_threads
+from gdamn.model.inputs import feature_block
 
 DENSITIES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 

@@ -11,7 +11,7 @@ import torch
 from graphs import load_graph, sizes
 from worker import peak_rss
 
-from gdamn.methods import make
+from gdamn.estimators.registry import make
 
 
 def fit(

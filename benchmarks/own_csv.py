@@ -43,8 +43,8 @@ def make(folder: Path, nodes: int, edges: int) -> None:
 
 def load(folder: Path) -> None:
     """Load the files as ``gdamn train`` does, with its progress bar, and say what it took."""
-    from gdamn import own
-    from gdamn.display import ProgressView
+    from gdamn.cli.display import ProgressView
+    from gdamn.data import files as own
 
     start, busy = time.perf_counter(), time.process_time()
     with ProgressView() as view, own.watch.listening(view.reading):

@@ -20,7 +20,7 @@ from typing import Any
 
 def settings_of(name: str, mode: str, parts: int, halo: int, schedule: float, nodes: int) -> dict[str, Any]:
     """The settings in which the two kinds of training differ, and the share of the schedule that both get."""
-    from gdamn.methods import make
+    from gdamn.estimators.registry import make
 
     base = make("gdamn", name).settings
     scale = schedule / (parts if mode == "partition" else 1)
@@ -34,7 +34,7 @@ def settings_of(name: str, mode: str, parts: int, halo: int, schedule: float, no
 def fit(name: str, seed: int, mode: str, parts: int, halo: int, schedule: float) -> dict[str, Any]:
     """One fit; the split is that of the seed where the data set has no public one."""
     from gdamn.data import load
-    from gdamn.methods import make
+    from gdamn.estimators.registry import make
 
     graph = load(name, seed=seed)
     changed = settings_of(name, mode, parts, halo, schedule, graph.num_nodes)

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from graphs import load_graph, sizes
 
-from gdamn.kernels import plain, sparse
-from gdamn.ordering import local_order, renumbered
+from gdamn.graph.order import local_order, renumbered
+from gdamn.kernels import torch_path as plain
+from gdamn.kernels.numba import sparse
 
 
 def products(

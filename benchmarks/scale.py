@@ -36,8 +36,8 @@ def make(edges: int, folder: Path) -> None:
 
     import numpy as np
 
-    from gdamn.data.synthetic import sbm
-    from gdamn.scale.folder import write_folder
+    from gdamn.data.files.folder import write_folder
+    from gdamn.data.named.synthetic import sbm
 
     nodes = edges // 10
     graph = sbm(nodes, CLASSES, DEGREE, 0.7, 0, train_per_class=200, val_per_class=500)

@@ -13,10 +13,10 @@ import argparse
 import numpy as np
 import torch
 
-from gdamn.data.synthetic import sbm
+from gdamn.data.named.synthetic import sbm
+from gdamn.fit.domains.batched.large import make_large
+from gdamn.fit.domains.batched.views import Viewer
 from gdamn.kernels import Key, edge_softmax, gram, spmm
-from gdamn.scale.large import make_large
-from gdamn.scale.views import Viewer
 
 FANOUTS = (2, 5, 10, 20, 50)
 

@@ -52,13 +52,26 @@ ORDER = [turn for last in list(COMMANDS)[3:] for turn in ("train", "compare", "t
 ONE_PROCESS = {"tune"}
 """Commands without --jobs."""
 TIMES = {"seconds_per_seed", "peak_rss_mb", "seconds"}
-IMPORTS = ("gdamn.cli_compare", "gdamn.cli_reproduce", "gdamn.cli_search", "gdamn.runs", "gdamn.gdamn", "gdamn.tuning")
-IMPORTS += ("gdamn.report.page", "gdamn.compare.plot", "gdamn.experiments.fig6", "optuna.samplers", "matplotlib.pyplot")
+IMPORTS = (
+    "gdamn.cli.compare",
+    "gdamn.cli.reproduce",
+    "gdamn.cli.search",
+    "gdamn.runs.run",
+    "gdamn.estimators.gdamn",
+    "gdamn.runs.tune",
+)
+IMPORTS += (
+    "gdamn.report.page",
+    "gdamn.runs.compare.plot",
+    "gdamn.experiments.fig6",
+    "optuna.samplers",
+    "matplotlib.pyplot",
+)
 
 
 def often() -> None:
     """Checkpoints every two epochs."""
-    from gdamn import checkpoint
+    from gdamn.fit import checkpoint
 
     checkpoint.EVERY_EPOCHS, checkpoint.EVERY_SECONDS, checkpoint.PHASE_SECONDS = 2, 0.0, 0.0
 
@@ -69,7 +82,7 @@ if __name__ == "__mp_main__":  # a worker of a command that this file runs
 
 def run(words: list[str]) -> None:
     """Be the command."""
-    from gdamn import cli
+    from gdamn.cli import root as cli
 
     often()
     sys.argv = ["gdamn", *words]

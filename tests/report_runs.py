@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gdamn import io, methods, runs
-from gdamn.base import NodeClassifier
-from gdamn.graph import Graph
-from gdamn.spec import RunSpec
+from gdamn.estimators import registry as methods
+from gdamn.estimators.base import NodeClassifier
+from gdamn.graph.graph import Graph
+from gdamn.runs import run as runs
+from gdamn.runs.spec import RunSpec
+from gdamn.system import io
 
 FEW = {"pretrain_epochs": 8, "epochs": 4, "em_iterations": 2, "hidden": 8, "projection": 8}
 

@@ -8,10 +8,10 @@ import torch
 from torch.nn import functional
 
 from gdamn import Graph
-from gdamn.attention import HardAttention, SoftAttention, soft_weights, stable
-from gdamn.inputs import feature_block
 from gdamn.kernels import Key, use_kernels
 from gdamn.kernels.noise import uniform_torch
+from gdamn.model.attention import HardAttention, SoftAttention, soft_weights, stable
+from gdamn.model.inputs import feature_block
 
 CPU = torch.device("cpu")
 N, F_IN, C = 12, 7, 3

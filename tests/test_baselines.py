@@ -14,7 +14,6 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv, GENConv
 
 from gdamn import Graph
-from gdamn.adjacency import gcn_adjacency
 from gdamn.baselines.alagat import ALaGAT, for_heads
 from gdamn.baselines.alagcn import ALaGCN
 from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest
@@ -22,11 +21,12 @@ from gdamn.baselines.deepergcn import DeeperGCN, aggregate
 from gdamn.baselines.grand import GRAND
 from gdamn.baselines.topology import CODE, laplacian, largest_eigenvalue, topology_code
 from gdamn.data import load
-from gdamn.inputs import feature_block
+from gdamn.estimators.registry import make
+from gdamn.fit.training import Adam
 from gdamn.kernels import Key, use_kernels
-from gdamn.methods import make
-from gdamn.propagators import MLP, without_nodes
-from gdamn.training import Adam
+from gdamn.model.adjacency import gcn_adjacency
+from gdamn.model.inputs import feature_block
+from gdamn.model.propagators import MLP, without_nodes
 
 CPU = torch.device("cpu")
 N, WIDTH, C, HIDDEN, HEADS = 30, 9, 4, 6, 3

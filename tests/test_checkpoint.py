@@ -14,11 +14,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdamn import checkpoint, checkpoint_file, methods
-from gdamn.base import NodeClassifier
 from gdamn.data import load
 from gdamn.errors import DataError, TrainingError
-from gdamn.graph import Graph
+from gdamn.estimators import registry as methods
+from gdamn.estimators.base import NodeClassifier
+from gdamn.fit import checkpoint, checkpoint_file
+from gdamn.graph.graph import Graph
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -290,7 +291,7 @@ def test_a_full_disk_does_not_end_the_fit(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("gdamn.io._sync", full)
+    monkeypatch.setattr("gdamn.system.io._sync", full)
     case = ("gcn", {"epochs": 6})
     with checkpoint.keeping(tmp_path):
         model, _ = fit(case, graph)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from gdamn import cli
+from gdamn.cli import root as cli
 
 COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
 COMMANDS += ["doctor", "compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
@@ -62,7 +62,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 def test_version_and_lightness() -> None:
     assert gdamn("--version").stdout.startswith("gdamn 0.")
     code = (
-        "import sys; from gdamn.cli import app; app(['--help'], standalone_mode=False); "
+        "import sys; from gdamn.cli.root import app; app(['--help'], standalone_mode=False); "
         "print([m for m in ('torch', 'scipy', 'sklearn', 'numba', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -274,7 +274,7 @@ def test_ctrl_c_is_one_line_and_ends_the_workers(tmp_path: Path, jobs: int) -> N
 
 
 def test_demo_shows_three_methods_and_the_edges(capsys: pytest.CaptureFixture[str]) -> None:
-    from gdamn.demo import run_demo
+    from gdamn.cli.demo import run_demo
 
     result = run_demo(
         settings={"gdamn": {"pretrain_epochs": 2, "epochs": 2}, "gcn": {"epochs": 2}, "mlp": {"epochs": 2}}

@@ -10,22 +10,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gdamn import (
-    cli,
-    cli_after,
-    cli_compare,
-    cli_convert,
-    cli_doctor,
-    cli_inspect,
-    cli_report,
-    cli_reproduce,
-    cli_search,
-    folders,
-)
-from gdamn.config import Settings
+from gdamn.cli import compare as cli_compare
+from gdamn.cli import convert as cli_convert
+from gdamn.cli import doctor as cli_doctor
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import report as cli_report
+from gdamn.cli import reproduce as cli_reproduce
+from gdamn.cli import root as cli
+from gdamn.cli import search as cli_search
+from gdamn.cli import using as cli_after
 from gdamn.errors import ConfigError
-from gdamn.gdamn import GDAMN
-from gdamn.spec import RunSpec
+from gdamn.estimators.gdamn import GDAMN
+from gdamn.model.settings import Settings
+from gdamn.runs import folders
+from gdamn.runs.spec import RunSpec
 
 MODULES = (
     *(cli_after, cli_compare, cli_convert, cli_doctor, cli_inspect, cli_report, cli_reproduce, cli_search),

@@ -14,12 +14,16 @@ from typing import Any
 import psutil
 import pytest
 
-from gdamn import checkpoint, cli, folders, lock, tuning, tuning_study, unfinished
-from gdamn.compare import engine
-from gdamn.compare.engine import compare, make_specs
+from gdamn.cli import root as cli
 from gdamn.errors import DataError, OutputError, TrainingError
+from gdamn.estimators.registry import METHODS
 from gdamn.experiments import experiment, targets
-from gdamn.methods import METHODS
+from gdamn.fit import checkpoint
+from gdamn.runs import folders, lock, unfinished
+from gdamn.runs import tune as tuning
+from gdamn.runs import tune_study as tuning_study
+from gdamn.runs.compare import engine
+from gdamn.runs.compare.engine import compare, make_specs
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -34,9 +38,8 @@ COMMANDS = {
     "reproduce": f"reproduce fig1a --datasets karate {LONG}",
     "reproduce table2": f"reproduce table2 --datasets karate --methods gcn,mlp {LONG}",
 }
-HOLD = (
-    "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path('out'), sys.argv[1]):"
-)
+HOLD = "import sys, time; from pathlib import Path; from gdamn.runs import lock\n"
+HOLD += "with lock.alone_in(Path('out'), sys.argv[1]):"
 HOLD += " print('held', flush=True); time.sleep(120)"
 
 

@@ -16,18 +16,19 @@ import pytest
 from rich.console import Console
 from scipy.stats import ttest_rel, wilcoxon
 
-from gdamn import cli, runs
-from gdamn.compare import engine, report
-from gdamn.compare.engine import compare, make_specs, method_names
-from gdamn.compare.fits import FitStore
-from gdamn.compare.paired import holm, paired
-from gdamn.compare.plot import lowest_shown
-from gdamn.compare.text import p_text, spread_text
-from gdamn.compare.verdict import verdict, wilcoxon_note
-from gdamn.config import BEFORE
-from gdamn.display_compare import CompareView
+from gdamn.cli import root as cli
+from gdamn.cli.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
-from gdamn.spec import RunSpec
+from gdamn.model.settings import BEFORE
+from gdamn.runs import run as runs
+from gdamn.runs.compare import engine, report
+from gdamn.runs.compare.engine import compare, make_specs, method_names
+from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.compare.paired import holm, paired
+from gdamn.runs.compare.plot import lowest_shown
+from gdamn.runs.compare.text import p_text, spread_text
+from gdamn.runs.compare.verdict import verdict, wilcoxon_note
+from gdamn.runs.spec import RunSpec
 
 FILES = ["compare.csv", "compare.html", "compare.json", "compare.md", "compare.png", "fits"]
 EPOCHS = {"epochs": 100}
@@ -173,7 +174,7 @@ def test_settings_go_to_the_methods_that_have_them() -> None:
 
 
 def test_all_is_what_the_registry_has_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gdamn.methods import METHODS
+    from gdamn.estimators.registry import METHODS
 
     assert method_names("all") == list(METHODS)
     monkeypatch.setitem(METHODS, "new", METHODS["gcn"])

@@ -8,10 +8,10 @@ import inspect
 import pytest
 
 from gdamn import GDAMN, Settings
-from gdamn.config import preset, presets
 from gdamn.data import DATASETS
 from gdamn.errors import ConfigError
-from gdamn.methods import METHODS, make
+from gdamn.estimators.registry import METHODS, make
+from gdamn.model.settings import preset, presets
 
 PRESETS = presets()["gdamn"]
 KINDS = {cls.__name__: cls for cls in (m.estimator().settings_class for m in METHODS.values())}

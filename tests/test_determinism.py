@@ -12,7 +12,7 @@ import torch
 
 from gdamn import Graph
 from gdamn.data import load
-from gdamn.methods import METHODS, make
+from gdamn.estimators.registry import METHODS, make
 
 
 def fit(name: str, graph: Graph, seed: int = 0, **settings):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import doctor
+from gdamn.cli import installation as doctor
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from gdamn import GDAMN, Graph, RefineGraph, load, methods
+from gdamn import GDAMN, Graph, RefineGraph, load
 from gdamn.errors import ConfigError, GdamnError
+from gdamn.estimators import registry as methods
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 N = 8

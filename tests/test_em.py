@@ -12,10 +12,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gdamn import GDAMN, Graph
-from gdamn.config import BETAS
 from gdamn.data import load
-from gdamn.em import STARTS
 from gdamn.errors import GdamnError, GraphError
+from gdamn.fit.em import STARTS
+from gdamn.model.settings import BETAS
 
 QUICK = {
     "start": "graph",

@@ -14,10 +14,10 @@ from sklearn.metrics import roc_auc_score
 from torch_geometric.data import Data
 
 from gdamn import GDAMN, Graph
-from gdamn.base import FORMAT
 from gdamn.data import load
 from gdamn.errors import ConfigError, DataError, GraphError, NotFittedError, OutputError, TrainingError
-from gdamn.methods import METHODS, make
+from gdamn.estimators.base import FORMAT
+from gdamn.estimators.registry import METHODS, make
 
 WANTED = {"epochs": 4, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1}
 every = pytest.mark.parametrize("name", METHODS)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from sklearn.metrics.pairwise import cosine_similarity
 
-from gdamn import GDAMN, cli, load
+from gdamn import GDAMN, load
 from gdamn.baselines.gat import GATClassifier
 from gdamn.baselines.gcn import GCNClassifier
-from gdamn.data.synthetic import sbm
+from gdamn.cli import root as cli
+from gdamn.data.named.synthetic import sbm
 from gdamn.errors import ConfigError, GraphError, OutputError
 from gdamn.experiments import convergence, every, experiment, fig1a, fig6, time_cost
 from gdamn.experiments.connectivity import (
@@ -35,7 +36,7 @@ from gdamn.experiments.paper import statistics
 from gdamn.experiments.store import shared_and_own
 from gdamn.experiments.targets import TARGETS, Target, find
 from gdamn.experiments.weighted_gcn import WeightedGCN
-from gdamn.problem import make_problem
+from gdamn.model.problem import make_problem
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -107,7 +108,7 @@ def test_a_gat_s_attention_is_what_it_aggregates_with() -> None:
 
 
 def test_the_attention_of_gmnn_with_gat_is_p_s_own() -> None:
-    from gdamn.methods import make
+    from gdamn.estimators.registry import make
 
     model = make("gmnn-gat", overrides={"epochs": 3, "pretrain_epochs": 3, "hidden": 4, "heads": 2}).fit(GRAPH)
     alpha = learned_weights(GRAPH, model)
@@ -407,7 +408,7 @@ def test_the_page_has_the_verdict_of_the_text(agrees: bool | None, tmp_path: Pat
 def test_fig4_needs_more_than_the_highest_mean() -> None:
     """A_stable ahead of every S by its mean alone decides nothing; ahead by more than luck does."""
     from gdamn.experiments import fig4
-    from gdamn.runs import spread as spread_of_values
+    from gdamn.runs.run import spread as spread_of_values
 
     def verdict(lead: list[float]) -> bool | None:
         seeds = range(len(lead))

@@ -14,10 +14,13 @@ from typing import Any
 
 import pytest
 
-from gdamn import checkpoint, memory, methods, runs
-from gdamn.data.synthetic import sbm
+from gdamn.data.named.synthetic import sbm
 from gdamn.errors import OutputError
-from gdamn.spec import RunSpec
+from gdamn.estimators import registry as methods
+from gdamn.fit import checkpoint
+from gdamn.runs import run as runs
+from gdamn.runs.spec import RunSpec
+from gdamn.system import memory
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -26,7 +29,7 @@ pytestmark = [
 
 OPTIONS = {"num_nodes": 60, "num_classes": 2, "train_per_class": 4, "val_per_class": 4}
 SPEC = RunSpec("sbm", "gdamn", (0,), options=OPTIONS, settings={"pretrain_epochs": 3, "epochs": 2, "em_iterations": 1})
-AGAIN = "import sys; from gdamn import cli; sys.argv[0] = 'gdamn'; "
+AGAIN = "import sys; from gdamn.cli import root as cli; sys.argv[0] = 'gdamn'; "
 
 
 def called(code: str, args: list[str], before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
@@ -79,7 +82,7 @@ def test_a_disk_that_is_full(finished: Path, at: int, monkeypatch: pytest.Monkey
     """The disk is full from the write of this number on; before the last rename of a seed nothing has changed."""
     import errno
 
-    from gdamn import io
+    from gdamn.system import io
 
     writes, sync = iter(range(1000)), io._sync
 

@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn import cli, cli_compare, cli_convert, cli_reproduce, cli_search, folders, lock, runs
-from gdamn.compare import engine
+from gdamn.cli import compare as cli_compare
+from gdamn.cli import convert as cli_convert
+from gdamn.cli import reproduce as cli_reproduce
+from gdamn.cli import root as cli
+from gdamn.cli import search as cli_search
 from gdamn.errors import OutputError
-from gdamn.spec import RunSpec
+from gdamn.runs import folders, lock
+from gdamn.runs import run as runs
+from gdamn.runs.compare import engine
+from gdamn.runs.spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdamn.errors import GraphError
-from gdamn.graph import Graph, reverse_map
+from gdamn.graph.graph import Graph, reverse_map
 
 X = np.arange(6.0).reshape(3, 2)
 

@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from gdamn import unfinished
 from gdamn.errors import DataError, GraphError
-from gdamn.gdamn import GDAMN
+from gdamn.estimators.gdamn import GDAMN
+from gdamn.runs import unfinished
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gdamn.compare.fits import FitStore
 from gdamn.errors import ConfigError, GdamnError, OutputError
-from gdamn.spec import RunSpec
+from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.spec import RunSpec
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gdamn import io
 from gdamn.errors import GdamnError, OutputError
+from gdamn.system import io
 
 
 def test_write_text_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from gdamn import Graph
 from gdamn.data import load
-from gdamn.methods import METHODS, make
-from gdamn.runs import write_seed
+from gdamn.estimators.registry import METHODS, make
+from gdamn.runs.run import write_seed
 
 WANTED = {"epochs": 4, "pretrain_epochs": 4, "hidden": 8, "projection": 8, "threads": 1}
 

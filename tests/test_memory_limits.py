@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import memory, reading
-from gdamn.scale import memory as scale_memory
+from gdamn.fit.domains import memory as scale_memory
+from gdamn.system import memory, reading
 
 GB = 1 << 30
 

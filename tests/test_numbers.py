@@ -10,11 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdamn import methods
-from gdamn.attention import HardAttention
-from gdamn.base import NodeClassifier
 from gdamn.errors import GdamnError, GraphError, TrainingError
-from gdamn.graph import Graph
+from gdamn.estimators import registry as methods
+from gdamn.estimators.base import NodeClassifier
+from gdamn.graph.graph import Graph
+from gdamn.model.attention import HardAttention
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -84,7 +84,7 @@ def test_all_edges_cut_and_all_kept(monkeypatch: pytest.MonkeyPatch, shift: floa
 
 def test_a_dead_projection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every node's projection is cut to 0 by its ReLU, so that no cosine exists: all edges of a node weigh the same."""
-    from gdamn import label_network
+    from gdamn.model import label_network
 
     start = label_network.initialise
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from gdamn import Graph
 from gdamn.kernels import use_kernels
-from gdamn.objectives import (
+from gdamn.model.objectives import (
     consistency,
     e_step_target,
     m_step_target,

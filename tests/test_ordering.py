@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdamn import GDAMN, Graph, ordering
+from gdamn import GDAMN, Graph
+from gdamn.graph import order as ordering
 
 
 def ring(n: int, weighted: bool, seed: int = 0) -> Graph:

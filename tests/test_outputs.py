@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn import cli, cli_after, cli_convert, cli_inspect, cli_report
+from gdamn.cli import convert as cli_convert
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import report as cli_report
+from gdamn.cli import root as cli
+from gdamn.cli import using as cli_after
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 APPS = (cli_after.app, cli_convert.data_app, cli_inspect.app, cli_report.app)

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn import cli, cli_compare, runs
+from gdamn.cli import compare as cli_compare
+from gdamn.cli import root as cli
 from gdamn.errors import OutputError
-from gdamn.methods import METHODS
+from gdamn.estimators.registry import METHODS
+from gdamn.runs import run as runs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 SOURCE = '''
-from gdamn.base import NodeClassifier
+from gdamn.estimators.base import NodeClassifier
 from gdamn.errors import ConfigError, DataError
 
 class Base(NodeClassifier):

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import GDAMN, lock
+from gdamn import GDAMN
 from gdamn.baselines.gcn import GCNClassifier
 from gdamn.data import load
 from gdamn.errors import ConfigError, OutputError
+from gdamn.runs import lock
 
 SCRIPT = """
 import multiprocessing, threading

@@ -10,17 +10,16 @@ from torch_geometric import nn as pyg_nn
 from torch_geometric.nn import CorrectAndSmooth, GATConv, GCN2Conv, GCNConv, LabelPropagation, SAGEConv, SGConv
 
 from gdamn import Graph
-from gdamn.adjacency import Adjacency, gcn_adjacency, neighbours, normalized
 from gdamn.baselines.gcn_cs import GCNCSClassifier, correct, smooth
 from gdamn.baselines.gcn_lpa import GCNLPAClassifier
 from gdamn.baselines.grand import GRAND
 from gdamn.baselines.lpa import LPAClassifier
 from gdamn.baselines.sgc import SGC
-from gdamn.config import Settings
-from gdamn.inputs import feature_block, label_block
+from gdamn.graph.normalisation import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
-from gdamn.normalisation import normalized as normalized_features
-from gdamn.propagators import (
+from gdamn.model.adjacency import Adjacency, gcn_adjacency, neighbours, normalized
+from gdamn.model.inputs import feature_block, label_block
+from gdamn.model.propagators import (
     APPNP,
     DAGNN,
     GAT,
@@ -34,6 +33,7 @@ from gdamn.propagators import (
     make_propagator,
     without_nodes,
 )
+from gdamn.model.settings import Settings
 
 CPU = torch.device("cpu")
 N, WIDTH, C = 30, 9, 4

@@ -11,16 +11,24 @@ from types import FrameType
 import pytest
 from typer.testing import CliRunner
 
-from gdamn import checkpoint_file, cli, cli_after, cli_report, cli_search, reading, runs, tuning_study, unfinished
-from gdamn.compare import fits
-from gdamn.data.npz import read_npz
-from gdamn.data.safe_pickle import read_pickle
+from gdamn.cli import report as cli_report
+from gdamn.cli import root as cli
+from gdamn.cli import search as cli_search
+from gdamn.cli import using as cli_after
+from gdamn.data.files.folder import read_folder
+from gdamn.data.files.npz import read_npz
+from gdamn.data.named.safe_pickle import read_pickle
 from gdamn.errors import ConfigError, DataError, GdamnError
-from gdamn.model_file import read_model
-from gdamn.own.again import read_encoder
-from gdamn.results import write_into
-from gdamn.scale.folder import read_folder
-from gdamn.spec import RunSpec
+from gdamn.estimators.model_file import read_model
+from gdamn.fit import checkpoint_file
+from gdamn.runs import run as runs
+from gdamn.runs import tune_study as tuning_study
+from gdamn.runs import unfinished
+from gdamn.runs.compare import fits
+from gdamn.runs.results import write_into
+from gdamn.runs.spec import RunSpec
+from gdamn.system import reading
+from gdamn.using.new_files import read_encoder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
 APPS = (cli_after.app, cli_report.app, cli_search.app)

@@ -18,14 +18,16 @@ from report_runs import FEW, HOSTILE, small_graph, write_large_run, write_run
 from sklearn import metrics
 from typer.testing import CliRunner
 
-from gdamn import cli_report, report, runs
-from gdamn.after.calibration import Calibration, expected_calibration_error
-from gdamn.cli import app
+from gdamn import report
+from gdamn.cli import report as cli_report
+from gdamn.cli.root import app
 from gdamn.errors import ConfigError, DataError
-from gdamn.graph import Graph
+from gdamn.graph.graph import Graph
 from gdamn.report import charts, measures
 from gdamn.report.explorer import SUSPICIOUS
 from gdamn.report.text import script_json, visible
+from gdamn.runs import run as runs
+from gdamn.using.calibration import Calibration, expected_calibration_error
 
 CLASSES = ("cats", "dogs", "birds")
 

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from report_runs import FEW, HOSTILE, small_graph, write_large_run, write_run
 
-from gdamn import report, runs
-from gdamn.compare import engine
-from gdamn.compare.report import write_all
+from gdamn import report
 from gdamn.experiments import style
 from gdamn.report.text import visible
-from gdamn.spec import RunSpec
+from gdamn.runs import run as runs
+from gdamn.runs.compare import engine
+from gdamn.runs.compare.report import write_all
+from gdamn.runs.spec import RunSpec
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install '.[dev]'")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed: pip install '.[dev]'")

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import cli
-from gdamn.compare import engine
+from gdamn.cli import root as cli
 from gdamn.errors import ConfigError, NothingFinishedError
 from gdamn.experiments import table_report, tables
 from gdamn.experiments.paper import printed, table
 from gdamn.experiments.tables import assemble, make_plan, make_specs, reproduce
+from gdamn.runs.compare import engine
 
 
 def compared(accuracies: dict[str, list[float]], dataset: str = "cora") -> dict:
-    from gdamn.runs import spread
+    from gdamn.runs.run import spread
 
     results = [
         {
@@ -64,7 +64,7 @@ def test_a_cell_has_ours_the_paper_s_and_the_difference() -> None:
 
 
 def test_empty_cells_have_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gdamn.methods import METHODS
+    from gdamn.estimators.registry import METHODS
 
     monkeypatch.setitem(METHODS, "cs-gnn", METHODS["gcn"])
     monkeypatch.delitem(METHODS, "gat")

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import ttest_rel
 
 from gdamn.errors import DataError
-from gdamn.replicate import read_result
-from gdamn.results import BEGIN, END, markdown, read_peers, read_results, table_rows, write_into
-from gdamn.runs import run, spread
-from gdamn.spec import RunSpec
+from gdamn.runs.replicate import read_result
+from gdamn.runs.results import BEGIN, END, markdown, read_peers, read_results, table_rows, write_into
+from gdamn.runs.run import run, spread
+from gdamn.runs.spec import RunSpec
 
 ROOT = Path(__file__).parents[1]
 

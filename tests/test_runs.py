@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 
 import gdamn
-from gdamn import io, pool, runs
 from gdamn.errors import ConfigError, DataError, OutputError, TrainingError
-from gdamn.graph import Graph
-from gdamn.spec import RunSpec
+from gdamn.graph.graph import Graph
+from gdamn.runs import pool
+from gdamn.runs import run as runs
+from gdamn.runs.spec import RunSpec
+from gdamn.system import io
 
 PARAMS = {"seed": 0, "device": "cpu", "epochs": 3, "learning_rate": 1e-05, "hard": True}
 
@@ -285,7 +287,7 @@ def test_kernels_compile_after_threads_were_set_for_their_import() -> None:
     """numba reads its variable at every compilation and refuses a change: a fresh install compiles late in a fit."""
     code = (
         "import os; os.environ.pop('NUMBA_NUM_THREADS', None)\n"
-        "from gdamn import pool\n"
+        "from gdamn.runs import pool\n"
         "with pool.thread_variables(1):\n"
         "    import numba\n"
         "    numba.njit(parallel=True)(lambda x: x + 1)(__import__('numpy').ones(8))\n"

@@ -16,11 +16,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gdamn import GDAMN, Graph, load, methods
+from gdamn import GDAMN, Graph, load
 from gdamn.errors import GraphError
-from gdamn.model_file import read_model
-from gdamn.runs import run
-from gdamn.spec import RunSpec
+from gdamn.estimators import registry as methods
+from gdamn.estimators.model_file import read_model
+from gdamn.runs.run import run
+from gdamn.runs.spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LPA = methods.method("lpa").estimator()
@@ -158,7 +159,7 @@ def test_the_file_tells_the_settings_that_were_trained(method: str, tmp_path: Pa
 @pytest.mark.parametrize("method", ["gdamn", "gcn"])
 def test_after_set_params_the_trained_network_answers(method: str) -> None:
     """Other widths, layers and normalisations are for the next fit: the old one still answers, on a new graph too."""
-    from gdamn.after.inductive import answer
+    from gdamn.using.inductive import answer
 
     graph = load("karate")
     short = {"pretrain_epochs": 6, "epochs": 2, "em_iterations": 1} if method == "gdamn" else {"epochs": 4}
@@ -190,7 +191,7 @@ def test_the_name_of_a_split_can_be_anything(tmp_path: Path) -> None:
 
 
 def test_a_run_takes_the_same_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gdamn import runs
+    from gdamn.runs import run as runs
 
     ids = [*range(20), *(f"n{i}" for i in range(14))]
     named = replace(load("karate"), node_ids=np.array(ids, dtype=object))

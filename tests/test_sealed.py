@@ -17,8 +17,9 @@ import scipy.sparse as sp
 import torch
 from numba.core.dispatcher import Dispatcher
 
-from gdamn import GDAMN, Graph, load, methods
-from gdamn.sealed import as_tensor, sealed, unsealed
+from gdamn import GDAMN, Graph, load
+from gdamn.estimators import registry as methods
+from gdamn.graph.read_only import as_tensor, sealed, unsealed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHORT = {"pretrain_epochs": 3, "epochs": 2, "em_iterations": 1, "threads": 1}
@@ -82,7 +83,7 @@ def test_no_array_can_be_written_to(sparse: bool) -> None:
 
 
 def test_graphs_of_every_source_are_sealed(tmp_path: Path) -> None:
-    from gdamn.scale.folder import read_folder, write_folder
+    from gdamn.data.files.folder import read_folder, write_folder
 
     graph = make()
     mapped = read_folder(write_folder(graph, tmp_path / "g.graph"))
@@ -165,7 +166,7 @@ def test_loops_are_compiled_once() -> None:
             GDAMN(**SHORT, beta=0.5, batch=batch).fit(make(sparse))
     seen = 0
     for found in pkgutil.walk_packages(gdamn.__path__, "gdamn."):
-        if not found.name.startswith(("gdamn.kernels.", "gdamn.scale.")):
+        if not found.name.startswith(("gdamn.kernels.", "gdamn.fit.domains.")):
             continue
         for each in vars(importlib.import_module(found.name)).values():
             signatures = each.signatures if isinstance(each, Dispatcher) else []

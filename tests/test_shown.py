@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from report_runs import small_graph, write_run
 
-from gdamn import Graph, display, report, runs
-from gdamn.accuracy import interval, short
+from gdamn import Graph, report
+from gdamn.cli import display
 from gdamn.errors import DataError
 from gdamn.report.reading import Run
-from gdamn.spec import RunSpec
+from gdamn.runs import run as runs
+from gdamn.runs.accuracy import interval, short
+from gdamn.runs.spec import RunSpec
 
 CLASSES = ("cats", "dogs", "birds")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -111,10 +113,10 @@ def test_predict_and_replicate_tell_nodes_and_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Karate has 8 validation and 22 test nodes: intervals and a warning, no calibration error."""
-    from gdamn.after.opened import open_run
-    from gdamn.after.predictions import predict
-    from gdamn.after.show_results import show_predictions
-    from gdamn.replicate import replicate
+    from gdamn.cli.results_view import show_predictions
+    from gdamn.runs.replicate import replicate
+    from gdamn.using.predict import predict
+    from gdamn.using.run_folder import open_run
 
     monkeypatch.setenv("COLUMNS", "80")
     runs.run(RunSpec("karate", "gcn", (0,), settings={"epochs": 3}), tmp_path)

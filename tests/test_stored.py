@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from gdamn import GDAMN
-from gdamn.after.opened import open_run
-from gdamn.after.predictions import predict
-from gdamn.compare import engine
 from gdamn.errors import ConfigError, DataError
-from gdamn.model_file import FORMAT
-from gdamn.spec import RunSpec
+from gdamn.estimators.model_file import FORMAT
+from gdamn.runs.compare import engine
+from gdamn.runs.spec import RunSpec
+from gdamn.using.predict import predict
+from gdamn.using.run_folder import open_run
 
 STORED = Path(__file__).parent / "stored"
 RUN = STORED / "run"
@@ -55,7 +55,7 @@ def test_a_stored_run_opens_with_its_graph() -> None:
 
 def test_a_stored_model_computes_what_it_predicted() -> None:
     """Its networks, put together again on the graph, give the probabilities that it was saved with."""
-    from gdamn.after.inductive import answer
+    from gdamn.using.inductive import answer
 
     opened = open_run(RUN)
     graph = opened.graph()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn import cli, display
+from gdamn.cli import display
+from gdamn.cli import root as cli
 
 FULL = Path("/dev/full")
 ASCII = ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"})

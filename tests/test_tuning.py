@@ -7,13 +7,13 @@ import tomllib
 
 import pytest
 
-from gdamn import tuning
 from gdamn.data import load
 from gdamn.errors import ConfigError, DataError
-from gdamn.methods import METHODS
-from gdamn.replicate import read_result, replicate
-from gdamn.runs import run
-from gdamn.spec import RunSpec
+from gdamn.estimators.registry import METHODS
+from gdamn.runs import tune as tuning
+from gdamn.runs.replicate import read_result, replicate
+from gdamn.runs.run import run
+from gdamn.runs.spec import RunSpec
 
 pytest.importorskip("optuna")
 
@@ -38,7 +38,7 @@ def test_a_search_goes_on_and_keeps_its_trials(tmp_path):
 
 
 def test_a_search_reads_no_test_label(tmp_path, monkeypatch):
-    from gdamn.base import NodeClassifier
+    from gdamn.estimators.base import NodeClassifier
 
     def forbidden(*_, **__):
         raise AssertionError("a search must not score")

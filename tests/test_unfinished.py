@@ -15,9 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
-from gdamn import folders, lock, pool, runs, unfinished
 from gdamn.errors import OutputError, TrainingError
-from gdamn.spec import RunSpec
+from gdamn.runs import folders, lock, pool, unfinished
+from gdamn.runs import run as runs
+from gdamn.runs.spec import RunSpec
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -119,9 +120,8 @@ def test_what_a_killed_writer_left_is_removed(stopped: Path) -> None:
     assert all(path.exists() for path in mine)
 
 
-HOLD = (
-    "import sys, time; from pathlib import Path; from gdamn import lock\nwith lock.alone_in(Path(sys.argv[1]), 'run'):"
-)
+HOLD = "import sys, time; from pathlib import Path; from gdamn.runs import lock\n"
+HOLD += "with lock.alone_in(Path(sys.argv[1]), 'run'):"
 HOLD += " print('held', flush=True); time.sleep(60)"
 
 

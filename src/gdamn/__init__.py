@@ -16,11 +16,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __version__ = "0.1.0"
 
 _WHERE = {
-    "GDAMN": ".gdamn",
-    "GDAMNPlus": ".gdamn",
+    "GDAMN": ".estimators.gdamn",
+    "GDAMNPlus": ".estimators.gdamn",
     "Graph": ".graph",
-    "RefineGraph": ".after.transforms",
-    "Settings": ".config",
+    "RefineGraph": ".using.transforms",
+    "Settings": ".model.settings",
     "load": ".data",
     "GdamnError": ".errors",
 }
@@ -28,12 +28,12 @@ _WHERE = {
 __all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "RefineGraph", "Settings", "__version__", "load"]
 
 if TYPE_CHECKING:
-    from .after.transforms import RefineGraph
-    from .config import Settings
     from .data import load
     from .errors import GdamnError
-    from .gdamn import GDAMN, GDAMNPlus
-    from .graph import Graph
+    from .estimators.gdamn import GDAMN, GDAMNPlus
+    from .graph.graph import Graph
+    from .model.settings import Settings
+    from .using.transforms import RefineGraph
 
 
 def __getattr__(name: str) -> Any:

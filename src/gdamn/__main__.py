@@ -1,6 +1,6 @@
 """``python -m gdamn`` is the command ``gdamn``."""
 
-from .cli import main
+from .cli.root import main
 
 if __name__ == "__main__":
     main()

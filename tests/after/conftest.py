@@ -23,8 +23,8 @@ def model(noisy: Graph) -> GDAMN:
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two seeds on a fixed split."""
-    from gdamn.runs import run as train
-    from gdamn.spec import RunSpec
+    from gdamn.runs.run import run as train
+    from gdamn.runs.spec import RunSpec
 
     out = tmp_path_factory.mktemp("after") / "run"
     options = {"num_nodes": 300, "num_classes": 3, "feature_signal": 2.0, "split": 0}

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import cli, report
-from gdamn.after.opened import open_run
-from gdamn.chosen import before_em, before_em_sentence, is_before_em
-from gdamn.runs import run as train
-from gdamn.spec import RunSpec
+from gdamn import report
+from gdamn.cli import root as cli
+from gdamn.estimators.chosen_epoch import before_em, before_em_sentence, is_before_em
+from gdamn.runs.run import run as train
+from gdamn.runs.spec import RunSpec
+from gdamn.using.run_folder import open_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdamn.after.calibration import (
+from gdamn.data import load
+from gdamn.using.calibration import (
     ENOUGH,
     HIGHEST,
     calibrated,
@@ -21,7 +22,6 @@ from gdamn.after.calibration import (
     temperature_of,
     warning,
 )
-from gdamn.data import load
 
 
 def drawn(temperature: float, nodes: int = 4000, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:

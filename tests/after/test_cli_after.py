@@ -18,10 +18,11 @@ import pandas as pd
 import pytest
 from after_helpers import SCHEDULE, digits, part
 
-from gdamn import Graph, cli
-from gdamn.after import predictions
-from gdamn.after.opened import Opened, open_run
-from gdamn.after.shown import safe, safe_json
+from gdamn import Graph
+from gdamn.cli import root as cli
+from gdamn.text import safe, safe_json
+from gdamn.using import predict as predictions
+from gdamn.using.run_folder import Opened, open_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -10,12 +10,12 @@ import pytest
 from after_helpers import SCHEDULE
 
 from gdamn import GDAMN, Graph
-from gdamn.after.calibration import Temperature, scaled
-from gdamn.after.explain import explain, find_node
-from gdamn.after.explain_plot import MOST, chosen, draw
-from gdamn.after.predictions import Predictions, split_names
-from gdamn.after.suspicious import suspicious
 from gdamn.errors import ConfigError, GraphError
+from gdamn.using.calibration import Temperature, scaled
+from gdamn.using.explain import explain, find_node
+from gdamn.using.explain_plot import MOST, chosen, draw
+from gdamn.using.predict import Predictions, split_names
+from gdamn.using.suspicious import suspicious
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

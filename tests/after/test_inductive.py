@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from after_helpers import SCHEDULE, digits, part
 
-from gdamn import GDAMN, GDAMNPlus, Graph, ordering
-from gdamn.after.inductive import answer, check_rebuilt, known_nodes
-from gdamn.after.rebuilt import graph_of_choice
-from gdamn.config import PROPAGATORS
+from gdamn import GDAMN, GDAMNPlus, Graph
 from gdamn.errors import ConfigError, GraphError
-from gdamn.methods import METHODS, make
+from gdamn.estimators.registry import METHODS, make
+from gdamn.graph import order as ordering
+from gdamn.model.settings import PROPAGATORS
+from gdamn.using.inductive import answer, check_rebuilt, known_nodes
+from gdamn.using.rebuild import graph_of_choice
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHORT = {"pretrain_epochs": 6, "epochs": 4, "em_iterations": 2, "threads": 1, "hidden": 8}

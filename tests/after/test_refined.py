@@ -20,10 +20,10 @@ from torch_geometric.nn import GCNConv
 
 import gdamn
 from gdamn import GDAMN, Graph, RefineGraph
-from gdamn.after.calibration import Temperature
-from gdamn.after.predictions import Predictions, split_names
-from gdamn.after.refined import Refined, refine, write_refined
 from gdamn.errors import ConfigError, GraphError
+from gdamn.using.calibration import Temperature
+from gdamn.using.predict import Predictions, split_names
+from gdamn.using.refine import Refined, refine, write_refined
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -62,7 +62,7 @@ def test_tables_come_back(suffix: str, refined: Refined, predictions: Prediction
 def test_files_of_graphs_are_read_by_our_own_reader(
     name: str, refined: Refined, predictions: Predictions, tmp_path: Path
 ) -> None:
-    from gdamn import own
+    from gdamn.data import files as own
 
     write_refined(tmp_path / name, refined, predictions)
     graph = own.load(tmp_path / name)
@@ -100,7 +100,7 @@ def test_graphml_has_each_edge_once(refined: Refined, predictions: Predictions, 
 
 
 def test_a_weight_of_0_is_no_edge(model: GDAMN, noisy: Graph, predictions: Predictions, tmp_path: Path) -> None:
-    from gdamn import own
+    from gdamn.data import files as own
 
     doubted = copy.copy(model)
     doubted.tensors_ = {**model.tensors_, "edge.stable": model.tensors_["edge.stable"].copy()}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdamn import Graph
-from gdamn.after.selection import Condition, chosen_entries
 from gdamn.errors import ConfigError
+from gdamn.using.selection import Condition, chosen_entries
 
 
 @pytest.mark.parametrize(

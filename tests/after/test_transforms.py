@@ -13,9 +13,9 @@ from torch_geometric import transforms as T
 from torch_geometric.data import Data, HeteroData
 
 from gdamn import GDAMN, Graph, RefineGraph
-from gdamn.after.refined import refine, write_refined
-from gdamn.after.selection import chosen_entries
 from gdamn.errors import GraphError
+from gdamn.using.refine import refine, write_refined
+from gdamn.using.selection import chosen_entries
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gdamn.data import convert
 from gdamn.errors import GraphError
-from gdamn.graph import Graph
+from gdamn.graph import convert
+from gdamn.graph.graph import Graph
 
 
 def dense(graph: Graph) -> np.ndarray:

@@ -10,13 +10,15 @@ import zipfile
 import numpy as np
 import pytest
 
-from gdamn import reading
-from gdamn.data import arxiv, coauthor, download, files, load
-from gdamn.data.files import DataFile, FileSet
-from gdamn.data.npz import read_npz
-from gdamn.data.planetoid import file_set
-from gdamn.data.safe_pickle import read_pickle
+from gdamn.data import download, load
+from gdamn.data import fetch as files
+from gdamn.data.fetch import DataFile, FileSet
+from gdamn.data.files.npz import read_npz
+from gdamn.data.named import arxiv, coauthor
+from gdamn.data.named.planetoid import file_set
+from gdamn.data.named.safe_pickle import read_pickle
 from gdamn.errors import DataError
+from gdamn.system import reading
 
 CONTENT = {"one.txt": b"first file", "two.txt": b"second"}
 

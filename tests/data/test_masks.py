@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gdamn import Graph, own
+from gdamn import Graph
+from gdamn.data import files as own
 from gdamn.errors import GdamnError, GraphError
 
 N = 12

@@ -9,7 +9,7 @@ import pytest
 
 from gdamn.data import DATASETS, load
 from gdamn.errors import ConfigError, DataError
-from gdamn.graph import Graph
+from gdamn.graph.graph import Graph
 
 BUNDLED = {"digits": (200, 300, 1297), "wine": (30, 30, 118), "cancer": (20, 40, 509), "karate": (4, 8, 22)}
 FILES = {

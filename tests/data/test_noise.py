@@ -5,7 +5,7 @@ import pytest
 
 from gdamn.data import load, noise, plant
 from gdamn.errors import ConfigError, GraphError
-from gdamn.graph import Graph
+from gdamn.graph.graph import Graph
 
 
 def pairs(graph: Graph) -> set[tuple[int, int]]:

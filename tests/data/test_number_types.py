@@ -12,9 +12,10 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from gdamn import Graph, own
+from gdamn import Graph
+from gdamn.data import files as own
 from gdamn.errors import GdamnError, GraphError
-from gdamn.validation import sound_csr
+from gdamn.graph.validation import sound_csr
 
 EDGES = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
 SMALL = torch.tensor([[0.0, 1.0], [0.5, 2.0], [1.0, 0.0], [4.0, 0.25]])

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 OFTEN = (
-    "from gdamn import checkpoint, cli; "
+    "from gdamn.fit import checkpoint; from gdamn.cli import root as cli; "
     "checkpoint.EVERY_EPOCHS, checkpoint.EVERY_SECONDS, checkpoint.PHASE_SECONDS = 2, 0.0, 0.0; "
     "cli.main()"
 )

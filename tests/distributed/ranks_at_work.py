@@ -22,15 +22,18 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gdamn import GDAMN, GDAMNPlus, Graph, attention, checkpoint, em, ordering
+from gdamn import GDAMN, GDAMNPlus, Graph
 from gdamn.data import load
-from gdamn.distributed.checkpoints import gathered, split
-from gdamn.distributed.fitting import laid_out
-from gdamn.distributed.group import current
-from gdamn.distributed.sharing import SharedProblem
 from gdamn.errors import ConfigError, GdamnError
+from gdamn.fit import checkpoint, em
+from gdamn.fit.domains.ranks.checkpoints import gathered, split
+from gdamn.fit.domains.ranks.fitting import laid_out
+from gdamn.fit.domains.ranks.group import current
+from gdamn.fit.domains.ranks.sharing import SharedProblem
+from gdamn.graph import order as ordering
 from gdamn.kernels import Key, dropout, gram, relu_dropout, sddmm, spmm, sums, use_kernels
 from gdamn.kernels.place import here
+from gdamn.model import attention
 
 WORLDS = (4, 2, 1)
 FEW = {"pretrain_epochs": 3, "epochs": 3, "em_iterations": 2, "seed": 3}

@@ -47,7 +47,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
 
 STARTER = """
 import os, sys, time
-from gdamn.distributed import launch
+from gdamn.runs.ranks import launch
 launch.GRACE = 0.5
 if not launch.is_rank():
     sys.exit(launch.start(3))
@@ -126,7 +126,7 @@ SILENT = """
 import sys, time
 from datetime import timedelta
 import torch, torch.distributed as dist
-from gdamn.distributed.group import current
+from gdamn.fit.domains.ranks.group import current
 from gdamn.errors import LostRankError
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=int(sys.argv[2]), world_size=2,
                         timeout=timedelta(days=1))
@@ -157,7 +157,7 @@ def test_a_silent_rank_is_not_waited_for_longer_than_asked(tmp_path: Path) -> No
 @pytest.mark.parametrize(("command", "code"), [("methods", 0), ("data info nowhere", 2)])
 def test_a_rank_ends_without_the_farewell_of_torch_threads(command: str, code: int) -> None:
     """Threads of a connection that is still open would end a good run with SIGABRT; so nothing waits at exit."""
-    program = "import atexit; atexit.register(print, 'farewell'); from gdamn import cli; cli.main()"
+    program = "import atexit; atexit.register(print, 'farewell'); from gdamn.cli import root as cli; cli.main()"
     for variables, said in (({}, True), ({"RANK": "0", "WORLD_SIZE": "2"}, False)):
         ran = subprocess.run(
             [sys.executable, "-c", program, *command.split()],

@@ -8,8 +8,8 @@ import time
 import pytest
 from torch.distributed import HashStore
 
-from gdamn.distributed.meeting import session
 from gdamn.errors import ConfigError, LostRankError
+from gdamn.runs.ranks.meeting import session
 
 
 def meet_all(store: HashStore, ranks: list[int], size: int, timeout: float = 20.0) -> list[str]:
@@ -46,7 +46,7 @@ def test_a_rank_that_does_not_come_is_not_waited_for_without_end() -> None:
 
 
 def test_wrong_ranks_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gdamn.distributed.meeting import meet
+    from gdamn.runs.ranks.meeting import meet
 
     monkeypatch.setenv("RANK", "2")
     monkeypatch.setenv("WORLD_SIZE", "2")

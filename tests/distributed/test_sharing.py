@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdamn.distributed.sharing import row_ranges
 from gdamn.errors import ConfigError
+from gdamn.fit.domains.ranks.sharing import row_ranges
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=80), st.integers(1, 9))

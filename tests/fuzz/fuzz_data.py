@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from fuzz_kinds import Target
 from fuzz_own import ARRAYS, packed_arrays, plain_arrays, saved
 
-from gdamn.data import arxiv, coauthor, download, heterophily, planetoid
-from gdamn.data.files import DataFile, FileSet
+from gdamn.data import download
+from gdamn.data.fetch import DataFile, FileSet
+from gdamn.data.named import arxiv, coauthor, heterophily, planetoid
 
 KEYS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 RAW = Path("Planetoid/Cora/raw")

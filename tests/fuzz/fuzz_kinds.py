@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gdamn.errors import GdamnError
-from gdamn.printable import safe
+from gdamn.text import safe
 
 LONGEST = 3_000
 """Characters of a sentence; one that quotes an endless cell is none that a person reads."""

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from fuzz_kinds import Target
 
-from gdamn import own
+from gdamn.data import files as own
+from gdamn.data.files import INDEX
+from gdamn.data.files import load as files
 from gdamn.errors import GdamnError
-from gdamn.own import INDEX, files, look
+from gdamn.inspect import files as look
 
 N = 8
 NODES = "id,label,x,text\n" + "".join(f"n{i},{'ab'[i % 2]},{i / 2},some words {i}\n" for i in range(N))
@@ -180,7 +182,7 @@ def xml_seeds(suffix: str) -> Callable[[], Sequence[bytes]]:
 @cache
 def folder_files() -> dict[str, bytes]:
     """The files of a small graph that ``gdamn data convert`` would write."""
-    from gdamn.scale.folder import write_folder
+    from gdamn.data.files.folder import write_folder
 
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "graph.npz").write_bytes(saved(ARRAYS))

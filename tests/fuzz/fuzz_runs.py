@@ -15,17 +15,19 @@ import pyarrow as pa
 from fuzz_kinds import Target
 from fuzz_own import NODES
 
-from gdamn import checkpoint_file, replicate, results, tuning, unfinished
-from gdamn.after import opened
-from gdamn.cli import parse_pairs
-from gdamn.compare.fits import FitStore
+from gdamn.cli.root import parse_pairs
+from gdamn.data.encode import Encoder
+from gdamn.data.files.tables import Table
 from gdamn.experiments.store import Unit, UnitStore
-from gdamn.own.again import read_encoder
-from gdamn.own.encode import Encoder
-from gdamn.own.tables import Table
+from gdamn.fit import checkpoint_file
 from gdamn.report import overview, sections
 from gdamn.report.reading import Run
-from gdamn.spec import RunSpec
+from gdamn.runs import replicate, results, unfinished
+from gdamn.runs import tune as tuning
+from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.spec import RunSpec
+from gdamn.using import run_folder as opened
+from gdamn.using.new_files import read_encoder
 
 SPEC = RunSpec("karate", "gdamn", (0, 1), settings={"epochs": 2})
 

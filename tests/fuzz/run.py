@@ -28,12 +28,17 @@ from typing import Any
 import atheris
 
 GUIDES = ["gdamn", "zipfile", "tomllib", "csv"]
-COMPILED = ["gdamn.scale", "gdamn.kernels"]
+COMPILED = ["gdamn.fit.domains", "gdamn.kernels"]
 """Whose branches guide the fuzzer; what Numba compiles must stay as it is."""
 
 HEAVY = (
     *("torch_geometric.data", "sklearn.feature_extraction.text", "scipy.sparse.linalg", "matplotlib.figure", "pandas"),
-    *("gdamn.gdamn", "gdamn.own.archive", "gdamn.own.torch_file", "gdamn.own.xml_graph"),
+    *(
+        "gdamn.estimators.gdamn",
+        "gdamn.data.files.npz_graph",
+        "gdamn.data.files.torch_file",
+        "gdamn.data.files.graphml",
+    ),
 )
 """What readers import when they need it, and every turn would import again."""
 

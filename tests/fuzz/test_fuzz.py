@@ -8,7 +8,7 @@ import pytest
 from fuzz_kinds import attempt
 from fuzz_targets import TARGETS
 
-from gdamn.data import coauthor, planetoid
+from gdamn.data.named import coauthor, planetoid
 
 FOUND = Path(__file__).with_name("found")
 INPUTS = sorted(path for path in FOUND.glob("*/*") if path.is_file())

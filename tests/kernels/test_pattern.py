@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from gdamn.graph.pattern import balanced_blocks
 from gdamn.kernels import Pattern
-from gdamn.kernels.pattern import balanced_blocks
 
 several = settings(max_examples=40, deadline=None)
 matrices = hnp.arrays(bool, st.tuples(st.integers(1, 15), st.integers(1, 15)))

@@ -135,7 +135,7 @@ def pipe(name: str, **content: bytes | None) -> Write:
 def graph_with_pipe(name: str) -> Callable[[Path], None]:
     def write(where: Path) -> None:
         from gdamn import Graph
-        from gdamn.scale.folder import write_folder
+        from gdamn.data.files.folder import write_folder
 
         graph = Graph.build([[0, 1], [1, 2]], np.eye(3), [0, 1, 0], train_mask=[True, True, False])
         write_folder(graph, where / "g.graph")

@@ -14,8 +14,10 @@ from broken_inputs import cases
 from broken_tables import MOST_CELLS, TRAIN, Case, files
 from typer.testing import CliRunner
 
-from gdamn import cli, cli_inspect, own
-from gdamn.own import limits
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import root as cli
+from gdamn.data import files as own
+from gdamn.data.files import limits
 
 CASES = cases()
 INSPECTED = [case for case in CASES if not {"--val-share", "--test-share", "--option"} & set(case.args)]

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from gdamn import Graph, own
+from gdamn import Graph
+from gdamn.data import files as own
 from gdamn.data import load
 
 N = 40

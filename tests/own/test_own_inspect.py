@@ -12,10 +12,12 @@ import pytest
 from broken_tables import files
 from typer.testing import CliRunner
 
-from gdamn import Graph, cli, cli_inspect
+from gdamn import Graph
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import root as cli
 from gdamn.data import load
-from gdamn.own.facts import between, by_doubling, collect, edge_counts
-from gdamn.own.warn import warnings
+from gdamn.inspect.facts import between, by_doubling, collect, edge_counts
+from gdamn.inspect.warnings import warnings
 
 
 def called(*args: str) -> Any:

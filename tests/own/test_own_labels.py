@@ -16,8 +16,11 @@ from broken_tables import EDGES, NODES, every_label, files, table
 from torch_geometric.data import Data
 from typer.testing import CliRunner
 
-from gdamn import Graph, cli, cli_inspect, own
-from gdamn.spec import RunSpec
+from gdamn import Graph
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import root as cli
+from gdamn.data import files as own
+from gdamn.runs.spec import RunSpec
 
 WORDS = ["nan", "NaN", "NA", "N/A", "n/a", "None", "NULL", "null", "-", "?", " ", " na "]
 assert cli_inspect.app is cli.app

@@ -10,9 +10,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gdamn import Graph, own
+from gdamn import Graph
+from gdamn.data import files as own
 from gdamn.errors import GdamnError
-from gdamn.own import look
+from gdamn.inspect import files as look
 
 CELLS = st.one_of(
     st.sampled_from(

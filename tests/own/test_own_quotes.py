@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from broken_tables import EDGES, NODES, N, edge_rows, files, node_rows, table
 
-from gdamn import own
+from gdamn.data import files as own
 from gdamn.errors import GdamnError
 
 
@@ -96,7 +96,7 @@ TEXTS = {
 def test_texts_over_lines_are_read(
     texts: list[str], quoting: Any, first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gdamn.own.tables import read_table
+    from gdamn.data.files.tables import read_table
 
     graph = load(tmp_path, monkeypatch, nodes__csv=written(texts, first, quoting=quoting))
     assert (graph.num_nodes, graph.num_edges) == (N, 48)

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from gdamn import Graph, own
-from gdamn.own import structure
-from gdamn.own.encode import Encoder
-from gdamn.own.splits import held_out
-from gdamn.own.tables import from_frame
+from gdamn import Graph
+from gdamn.data import files as own
+from gdamn.data import structure_features as structure
+from gdamn.data.encode import Encoder
+from gdamn.data.files.tables import from_frame
+from gdamn.data.held_out import held_out
 
 
 def ring(ids: list[Any]) -> pd.DataFrame:

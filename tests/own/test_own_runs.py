@@ -16,9 +16,14 @@ from broken_graphs import good_npz
 from broken_tables import EDGES, NODES, files
 from typer.testing import CliRunner
 
-from gdamn import GdamnError, cli, cli_compare, cli_inspect, cli_search, own
+from gdamn import GdamnError
+from gdamn.cli import compare as cli_compare
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import root as cli
+from gdamn.cli import search as cli_search
+from gdamn.data import files as own
 from gdamn.data import load
-from gdamn.spec import RunSpec
+from gdamn.runs.spec import RunSpec
 
 COMMANDS = (cli_compare, cli_inspect, cli_search)
 FEW = ["--set", "pretrain_epochs=3", "--set", "epochs=2", "--set", "em_iterations=1", "--threads", "1"]

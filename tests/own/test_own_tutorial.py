@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from gdamn import cli
+from gdamn.cli import root as cli
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "own-graph.md"
 FEWER = {

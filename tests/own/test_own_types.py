@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gdamn import Graph, own
+from gdamn import Graph
+from gdamn.data import files as own
 from gdamn.errors import GdamnError, GraphError
 
 N = 6

@@ -13,9 +13,12 @@ from broken_graphs import labelled
 from broken_tables import EDGES, N, node_rows, table
 from typer.testing import CliRunner
 
-from gdamn import Graph, cli, cli_inspect, own
+from gdamn import Graph
+from gdamn.cli import inspect as cli_inspect
+from gdamn.cli import root as cli
+from gdamn.data import files as own
+from gdamn.data.files import graphml as xml_graph
 from gdamn.errors import GdamnError
-from gdamn.own import xml_graph
 
 assert cli_inspect.app is cli.app
 

@@ -11,12 +11,12 @@ import torch
 import gdamn
 from gdamn.data import load
 from gdamn.errors import ConfigError
-from gdamn.graph import Graph
+from gdamn.fit.domains.batched import exact
+from gdamn.fit.domains.batched.em import weighed_kl
+from gdamn.fit.domains.batched.large import make_features, make_large
+from gdamn.fit.domains.batched.views import Viewer
+from gdamn.graph.graph import Graph
 from gdamn.kernels import Key, bernoulli_kl
-from gdamn.scale import exact
-from gdamn.scale.batched_em import weighed_kl
-from gdamn.scale.large import make_features, make_large
-from gdamn.scale.views import Viewer
 
 CPU = torch.device("cpu")
 QUIET: dict[str, Any] = {
@@ -122,8 +122,8 @@ def test_real_batches_learn_and_repeat_to_the_bit(settings: dict[str, Any]) -> N
 
 def test_inference_over_blocks_is_that_of_the_whole_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = small()
-    monkeypatch.setattr("gdamn.scale.large.ENTRIES", 100)
-    monkeypatch.setattr("gdamn.scale.large.ROWS", 37)
+    monkeypatch.setattr("gdamn.fit.domains.batched.large.ENTRIES", 100)
+    monkeypatch.setattr("gdamn.fit.domains.batched.large.ROWS", 37)
     full = gdamn.GDAMN(batch="full", **QUIET).fit(graph)
     same_fit(full, gdamn.GDAMN(**WHOLE, batch_nodes=300, **QUIET).fit(graph))
 

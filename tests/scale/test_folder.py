@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import gdamn
 from gdamn.data import load
+from gdamn.data.files.folder import read_folder, write_folder
 from gdamn.errors import ConfigError, DataError, OutputError
-from gdamn.graph import Graph
-from gdamn.scale.folder import read_folder, write_folder
+from gdamn.graph.graph import Graph
 
 
 def same(a: Graph, b: Graph) -> None:
@@ -171,7 +171,8 @@ def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_converts_and_train_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gdamn import cli, cli_convert
+    from gdamn.cli import convert as cli_convert
+    from gdamn.cli import root as cli
 
     assert cli_convert.convert is not None
     monkeypatch.chdir(tmp_path)

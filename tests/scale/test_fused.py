@@ -10,8 +10,8 @@ import pytest
 import gdamn
 from gdamn.data import load
 from gdamn.errors import ConfigError
-from gdamn.graph import Graph
-from gdamn.scale.fused import lean_structure
+from gdamn.fit.domains.lean import lean_structure
+from gdamn.graph.graph import Graph
 
 from .test_batched import same_fit, small
 

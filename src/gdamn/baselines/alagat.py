@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..config import setting
-from ..inputs import Block
+from ..graph.structure import Structure
 from ..kernels import Key, Pattern, dropout, edge_softmax, sddmm, spmm, sums
-from ..problem import Problem
-from ..propagators import initialise
-from ..propagators.common import child, new_biases, new_weights
-from ..propagators.gat import SLOPE
-from ..structure import Structure
+from ..model.inputs import Block
+from ..model.problem import Problem
+from ..model.propagators import initialise
+from ..model.propagators.common import child, new_biases, new_weights
+from ..model.propagators.gat import SLOPE
+from ..model.settings import setting
 from .alagcn import ALaClassifier, ALaSettings, Gates
 from .common import Forward
 

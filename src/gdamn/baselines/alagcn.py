@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..adjacency import Adjacency, gcn_adjacency
-from ..config import setting
-from ..inputs import Block
 from ..kernels import Key, dropout, spmm, sums
-from ..problem import Problem
-from ..propagators import initialise
-from ..propagators.common import child, new_biases, new_weights
+from ..model.adjacency import Adjacency, gcn_adjacency
+from ..model.inputs import Block
+from ..model.problem import Problem
+from ..model.propagators import initialise
+from ..model.propagators.common import child, new_biases, new_weights
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 RAREST = 1e-5

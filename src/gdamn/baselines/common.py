@@ -10,15 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .. import checkpoint
-from ..base import NodeClassifier
-from ..checkpoint import Part, part_of
-from ..config import BaseSettings, setting
-from ..graph import Graph
-from ..kernels import Key
-from ..objectives import pretrain_target, q_loss
-from ..problem import Problem, choose_device, make_problem
-from ..training import (
+from ..estimators.base import NodeClassifier
+from ..fit import checkpoint
+from ..fit.checkpoint import Part, part_of
+from ..fit.training import (
     Progress,
     Record,
     Watch,
@@ -29,6 +24,11 @@ from ..training import (
     reproducible_threads,
     run_epochs,
 )
+from ..graph.graph import Graph
+from ..kernels import Key
+from ..model.objectives import pretrain_target, q_loss
+from ..model.problem import Problem, choose_device, make_problem
+from ..model.settings import BaseSettings, setting
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..config import setting
-from ..inputs import Block
+from ..graph.structure import Structure
 from ..kernels import Key, dropout, edge_softmax, sddmm, spmm
-from ..problem import Problem
-from ..propagators import initialise
-from ..propagators.common import child, new_biases, new_weights
-from ..structure import Structure
+from ..model.inputs import Block
+from ..model.problem import Problem
+from ..model.propagators import initialise
+from ..model.propagators.common import child, new_biases, new_weights
+from ..model.settings import setting
 from .common import Forward, Loss, NetworkClassifier, SupervisedSettings
 from .topology import CODE, topology_code
 

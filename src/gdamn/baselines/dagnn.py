@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..adjacency import gcn_adjacency
-from ..config import setting
-from ..problem import Problem
-from ..propagators import DAGNN
+from ..model.adjacency import gcn_adjacency
+from ..model.problem import Problem
+from ..model.propagators import DAGNN
+from ..model.settings import setting
 from .common import Forward, LossSelected, NetworkClassifier
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..config import setting
-from ..inputs import Block
+from ..graph.structure import Structure
 from ..kernels import Key, relu_dropout, spmm
-from ..problem import Problem
-from ..propagators import initialise
-from ..propagators.common import child, new_biases, new_weights
-from ..structure import Structure
+from ..model.inputs import Block
+from ..model.problem import Problem
+from ..model.propagators import initialise
+from ..model.propagators.common import child, new_biases, new_weights
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 SMALLEST = 1e-7

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..adjacency import Adjacency
-from ..config import setting
-from ..problem import Problem
-from ..propagators import GAT
+from ..model.adjacency import Adjacency
+from ..model.problem import Problem
+from ..model.propagators import GAT
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ..adjacency import gcn_adjacency
-from ..problem import Problem
-from ..propagators import GCN
+from ..model.adjacency import gcn_adjacency
+from ..model.problem import Problem
+from ..model.propagators import GCN
 from .common import Forward, NetworkClassifier, NetworkSettings
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..adjacency import Adjacency, neighbours
-from ..config import setting
-from ..problem import Problem
-from ..training import Watch, evaluate
+from ..fit.training import Watch, evaluate
+from ..model.adjacency import Adjacency, neighbours
+from ..model.problem import Problem
+from ..model.settings import setting
 from .common import NetworkSettings
 from .gcn import GCNClassifier
 from .lpa import shares, spread

@@ -8,13 +8,13 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from ..adjacency import Adjacency
-from ..config import setting
+from ..graph.structure import Structure
 from ..kernels import Key, edge_softmax, softmax_losses
-from ..objectives import pretrain_target
-from ..problem import Problem
-from ..propagators import GCN
-from ..structure import Structure
+from ..model.adjacency import Adjacency
+from ..model.objectives import pretrain_target
+from ..model.problem import Problem
+from ..model.propagators import GCN
+from ..model.settings import setting
 from .common import Forward, Loss, NetworkClassifier, NetworkSettings
 
 

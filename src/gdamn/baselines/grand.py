@@ -8,14 +8,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..adjacency import Adjacency, gcn_adjacency
-from ..config import setting
-from ..inputs import Block
 from ..kernels import Key, dropout, softmax_losses
-from ..objectives import consistency, pretrain_target
-from ..problem import Problem
-from ..propagators import MLP, without_nodes
-from ..propagators.common import child
+from ..model.adjacency import Adjacency, gcn_adjacency
+from ..model.inputs import Block
+from ..model.objectives import consistency, pretrain_target
+from ..model.problem import Problem
+from ..model.propagators import MLP, without_nodes
+from ..model.propagators.common import child
+from ..model.settings import setting
 from .common import Forward, Loss, LossSelected, NetworkClassifier
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..adjacency import neighbours
-from ..config import setting
-from ..problem import Problem
-from ..propagators import SAGE
+from ..model.adjacency import neighbours
+from ..model.problem import Problem
+from ..model.propagators import SAGE
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, NetworkSettings
 
 

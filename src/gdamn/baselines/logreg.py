@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..config import setting
-from ..problem import Problem
-from ..propagators import MLP
+from ..model.problem import Problem
+from ..model.propagators import MLP
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 

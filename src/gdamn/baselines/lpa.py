@@ -9,12 +9,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ..adjacency import Adjacency, neighbours
-from ..base import NodeClassifier
-from ..config import BaseSettings, setting
-from ..graph import Graph
-from ..problem import Problem, choose_device, make_problem
-from ..training import Progress, Watch, evaluate, reproducible_threads
+from ..estimators.base import NodeClassifier
+from ..fit.training import Progress, Watch, evaluate, reproducible_threads
+from ..graph.graph import Graph
+from ..model.adjacency import Adjacency, neighbours
+from ..model.problem import Problem, choose_device, make_problem
+from ..model.settings import BaseSettings, setting
 
 
 @dataclass(frozen=True)

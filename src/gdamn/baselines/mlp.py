@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ..problem import Problem
-from ..propagators import MLP
+from ..model.problem import Problem
+from ..model.propagators import MLP
 from .common import Forward, NetworkClassifier, NetworkSettings
 
 

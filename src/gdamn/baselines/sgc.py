@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..adjacency import Adjacency, gcn_adjacency
-from ..config import setting
-from ..inputs import Block
 from ..kernels import Key
-from ..problem import Problem
-from ..propagators import MLP
+from ..model.adjacency import Adjacency, gcn_adjacency
+from ..model.inputs import Block
+from ..model.problem import Problem
+from ..model.propagators import MLP
+from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
 

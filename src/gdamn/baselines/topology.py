@@ -7,8 +7,8 @@ from scipy.special import ive
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..graph.structure import Structure
 from ..kernels import Pattern, spmm, sums
-from ..structure import Structure
 
 TIME = 1000.0
 """How long the heat flows, in units of 1 / λ_max."""

@@ -11,22 +11,22 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .named import DATASETS, DataInfo, load
+from .named.registry import DATASETS, DataInfo, load
 
 if TYPE_CHECKING:
-    from .convert import from_networkx, from_pyg, from_scipy, to_networkx, to_pyg, to_scipy
+    from ..graph.convert import from_networkx, from_pyg, from_scipy, to_networkx, to_pyg, to_scipy
     from .noise import plant
     from .splits import per_class_split
 
 _WHERE = {
     "plant": ".noise",
     "per_class_split": ".splits",
-    "from_pyg": ".convert",
-    "to_pyg": ".convert",
-    "from_scipy": ".convert",
-    "to_scipy": ".convert",
-    "from_networkx": ".convert",
-    "to_networkx": ".convert",
+    "from_pyg": "..graph.convert",
+    "to_pyg": "..graph.convert",
+    "from_scipy": "..graph.convert",
+    "to_scipy": "..graph.convert",
+    "from_networkx": "..graph.convert",
+    "to_networkx": "..graph.convert",
 }
 
 __all__ = [

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from ..errors import DataError, in_short
-from .files import DataFile, FileSet, store
-from .npz import DAMAGED
+from .fetch import DataFile, FileSet, store
+from .files.npz import DAMAGED
 
 TIMEOUT = 10.0
 """Seconds that a host may stay silent."""

@@ -12,7 +12,7 @@ from ..errors import ConfigError, GraphError
 from .pairs import Codes, draw_distinct, pair_codes
 
 if TYPE_CHECKING:
-    from ..graph import Graph
+    from ..graph.graph import Graph
 
 LISTED = 1 << 21
 """With at most so many inter-class pairs they are listed, so that even all of them can be planted quickly."""
@@ -89,8 +89,8 @@ def _every_pair(known: NDArray[np.int64], labels: NDArray[np.int64], n: int, ord
 
 def _add(graph: Graph, codes: Codes, ratio: float, seed: int, rng: np.random.Generator) -> Graph:
     """The graph with these pairs joined too, and the planted ones marked."""
-    from ..graph import reverse_map
-    from ..validation import merge_edges
+    from ..graph.graph import reverse_map
+    from ..graph.validation import merge_edges
 
     n = graph.num_nodes
     once = slice(None) if graph.directed else graph.rows < graph.indices

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool
+from ..runs import pool
 from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
 from .paper import printed
 from .store import Unit

@@ -8,19 +8,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..adjacency import Adjacency, gcn_adjacency
-from ..after.rebuilt import load_state
-from ..base import NodeClassifier
 from ..baselines.gat import GATClassifier
 from ..errors import ConfigError, GraphError
-from ..gdamn import GDAMN
-from ..graph import Graph
-from ..inputs import label_block
-from ..label_network import LabelNetwork
-from ..problem import choose_device, make_problem
-from ..propagators import GAT
+from ..estimators.base import NodeClassifier
+from ..estimators.gdamn import GDAMN
+from ..fit.training import reproducible_threads
+from ..graph.graph import Graph
+from ..model.adjacency import Adjacency, gcn_adjacency
+from ..model.inputs import label_block
+from ..model.label_network import LabelNetwork
+from ..model.problem import choose_device, make_problem
+from ..model.propagators import GAT
 from ..report.measures import class_strength
-from ..training import reproducible_threads
+from ..using.rebuild import load_state
 from .edges import between_classes
 
 Weights = NDArray[np.float32]

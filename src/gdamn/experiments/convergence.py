@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool, runs
-from ..checkpoint import Part
 from ..errors import ConfigError
-from ..training import Record, Watch
+from ..fit.checkpoint import Part
+from ..fit.training import Record, Watch
+from ..runs import pool
+from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load
 from .store import Unit
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from ..config import Settings
-    from ..graph import Graph
+    from ..graph.graph import Graph
+    from ..model.settings import Settings
 
 DATASETS = ("cora", "citeseer")
 METHODS = ("gdamn",)
@@ -96,9 +97,9 @@ class IterationWatch(Watch):
 
 def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -> IterationWatch:
     """A fit of GDAMN as the estimator does it, with an eye on every iteration."""
-    from ..em import expectation_maximisation
-    from ..problem import choose_device, make_problem
-    from ..training import reproducible_threads
+    from ..fit.em import expectation_maximisation
+    from ..fit.training import reproducible_threads
+    from ..model.problem import choose_device, make_problem
 
     watch = IterationWatch(progress)
     every = dataclasses.replace(s, candidates="all")  # so that pre-training is seen, too; it changes no training
@@ -110,7 +111,7 @@ def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -
 
 def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
     """Fit, then score every iteration: by itself, and as a fit that ends with it would choose."""
-    from ..gdamn import GDAMN
+    from ..estimators.gdamn import GDAMN
 
     assert unit.spec is not None
     graph = load(unit, data_root)

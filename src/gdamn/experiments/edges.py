@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..data.noise import plant
-from ..graph import Graph, reverse_map
-from ..inputs import feature_block
+from ..graph.graph import Graph, reverse_map
+from ..model.inputs import feature_block
 
 
 def between_classes(graph: Graph) -> NDArray[np.bool_]:

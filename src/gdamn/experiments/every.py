@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import io
-from ..compare.report import compact_json, markdown_table
 from ..errors import ConfigError, DataError
+from ..runs.compare.report import compact_json, markdown_table
+from ..system import io
 from . import experiment, paper, tables
 from .experiment import Ask, Watch
 from .targets import TARGETS, Target
 from .writing import VERDICTS
 
 if TYPE_CHECKING:
-    from ..compare import engine
+    from ..runs.compare import engine
 
 LARGE = "ogbn-arxiv"
 """The data set that may be missing without stopping ``all``."""
@@ -107,7 +107,7 @@ def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
 
 def settings_of(target: Target, asked: Asked) -> dict[str, Any]:
     """Those of the settings that a method of the target has."""
-    from ..methods import METHODS
+    from ..estimators.registry import METHODS
 
     if target.is_table:
         names = [row.method for row in paper.table(target.name).rows if row.method in METHODS]

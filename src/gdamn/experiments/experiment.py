@@ -9,18 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import folders, io, pool, runs, unfinished
-from ..compare import engine
-from ..compare.paired import SURE, paired
 from ..errors import ConfigError
-from ..spec import RunSpec
+from ..runs import folders, pool, unfinished
+from ..runs import run as runs
+from ..runs.compare import engine
+from ..runs.compare.paired import SURE, paired
+from ..runs.spec import RunSpec
+from ..system import io
 from .store import Task, Unit, UnitStore, shared_and_own
 from .targets import Target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..graph import Graph
+    from ..graph.graph import Graph
 
 Found = Mapping[Task, Mapping[str, Any]]
 """The results of the units, by name and seed."""
@@ -173,7 +175,7 @@ def _resume(
     progress: pool.SeedProgress | None,
 ) -> dict[str, Any]:
     """One unit, from the checkpoints of an earlier attempt where there are some; a timed one is done in one go."""
-    from ..checkpoint import keeping
+    from ..fit.checkpoint import keeping
 
     timed = target.experiment().SERIAL
     with nullcontext() if timed else keeping(unfinished.checkpoints_by(out, units[task].config)):
@@ -189,8 +191,8 @@ def _measure(
 
 def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:
     """What was asked, on what, and how."""
-    from ..base import SELECTION
     from ..data import DATASETS
+    from ..estimators.base import SELECTION
 
     experiment = target.experiment()
     fitted = bool(experiment.METHODS)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool, runs
+from ..runs import pool
+from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load, spread
 from .store import Unit
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool, runs
+from ..runs import pool
+from ..runs import run as runs
 from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
 from .store import Unit
 

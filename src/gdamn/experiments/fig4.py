@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool
-from ..compare.paired import SURE
+from ..runs import pool
+from ..runs.compare.paired import SURE
 from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
 from .store import Unit
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool, runs
-from ..sealed import as_tensor
-from ..spec import RunSpec
+from ..graph.read_only import as_tensor
+from ..runs import pool
+from ..runs import run as runs
+from ..runs.spec import RunSpec
 from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
 from .store import Unit
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from ..graph import Graph
+    from ..graph.graph import Graph
 
 DATASETS = ("cora",)
 METHODS = ("gcn", "gdamn")
@@ -88,7 +89,7 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
 
 def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tuple[NDArray[Any], dict[str, Any]]:
     """[E + N] A_stable of a GDAMN, normalised as its own q has it, and what limits it."""
-    from ..gdamn import GDAMN
+    from ..estimators.gdamn import GDAMN
     from .connectivity import learned_weights, predicted_alike
 
     assert unit.spec is not None
@@ -102,7 +103,7 @@ def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tup
 def normalised(graph: Graph, weights: NDArray[Any], how: str) -> NDArray[Any]:
     """[E + N] weights normalised as the setting ``stable_norm`` says."""
 
-    from ..adjacency import normalized
+    from ..model.adjacency import normalized
 
     return normalized(graph.structure, as_tensor(weights), how).numpy()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..reading import read_toml
+from ..system.reading import read_toml
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import io
-from ..compare.fits import FitStore, read_record
-from ..config import completed
 from ..errors import OutputError
-from ..runs import versions
-from ..spec import RunSpec
+from ..model.settings import completed
+from ..runs.compare.fits import FitStore, read_record
+from ..runs.run import versions
+from ..runs.spec import RunSpec
+from ..system import io
 
 Task = tuple[str, int]
 """The name of a unit and its seed; what the pool hands out."""

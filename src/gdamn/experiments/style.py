@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import io
+from ..system import io
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool
 from ..errors import DataError
+from ..runs import pool
 from .experiment import Ask, Content, Found, claim
 from .paper import statistics
 from .store import Unit

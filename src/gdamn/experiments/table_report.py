@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import io
-from ..compare.report import compact_json, markdown_table, ranges
-from ..compare.text import signed
+from ..runs.compare.report import compact_json, markdown_table, ranges
+from ..runs.compare.text import signed
+from ..system import io
 from .paper import elsewhere
 
 CSV_COLUMNS = (

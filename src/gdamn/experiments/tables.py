@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import folders, io, runs
-from ..compare import engine, report
-from ..compare.fits import FitStore
 from ..errors import ConfigError, NothingFinishedError
-from ..spec import RunSpec
+from ..runs import folders
+from ..runs import run as runs
+from ..runs.compare import engine, report
+from ..runs.compare.fits import FitStore
+from ..runs.spec import RunSpec
+from ..system import io
 from .paper import PaperTable, Row
 
 SEEDS = 20
@@ -44,7 +46,7 @@ class Plan:
 
     def empty(self, row: Row, dataset: str) -> str | None:
         """Why a cell is not run; None where it is."""
-        from ..methods import METHODS
+        from ..estimators.registry import METHODS
 
         if row.method not in METHODS:
             return f"this version has no method '{row.method}'"
@@ -64,7 +66,7 @@ def make_plan(
 
     Data sets that the paper's table doesn't have may be named: their numbers are shown apart, without the paper's.
     """
-    from ..methods import METHODS
+    from ..estimators.registry import METHODS
 
     if seeds < 1 or (coauthor_seeds is not None and coauthor_seeds < 1):
         raise ConfigError("--seeds and --coauthor-seeds must be 1 or more.")

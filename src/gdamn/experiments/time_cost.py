@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import pool, runs
 from ..errors import ConfigError
+from ..runs import pool
+from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim
 from .store import Unit
 

@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..adjacency import Adjacency
 from ..baselines.common import Forward
 from ..baselines.gcn import GCNClassifier
-from ..checkpoint import Part
-from ..graph import Graph
+from ..fit.checkpoint import Part
+from ..graph.graph import Graph
+from ..graph.read_only import as_tensor
 from ..kernels import Key
-from ..problem import Problem
-from ..sealed import as_tensor
+from ..model.adjacency import Adjacency
+from ..model.problem import Problem
 
 
 class WeightedGCN(GCNClassifier):

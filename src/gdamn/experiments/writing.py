@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import io
-from ..compare.report import compact_json, markdown_table, ranges
+from ..runs.compare.report import compact_json, markdown_table, ranges
+from ..system import io
 from .targets import Target
 
 VERDICTS = {True: "agree", False: "differ", None: "don't decide it"}

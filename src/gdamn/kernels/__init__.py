@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 _WHERE = {
     "Key": ".noise",
-    "Pattern": ".pattern",
+    "Pattern": "..graph.pattern",
     "adam_step": ".autograd",
-    "bernoulli_kl": ".functions",
-    "binary_concrete": ".functions",
-    "dropout": ".functions",
-    "edge_softmax": ".functions",
-    "gram": ".functions",
-    "matmul": ".functions",
-    "norm_relu_dropout": ".functions",
-    "relu_dropout": ".functions",
-    "sddmm": ".functions",
+    "bernoulli_kl": ".ops",
+    "binary_concrete": ".ops",
+    "dropout": ".ops",
+    "edge_softmax": ".ops",
+    "gram": ".ops",
+    "matmul": ".ops",
+    "norm_relu_dropout": ".ops",
+    "relu_dropout": ".ops",
+    "sddmm": ".ops",
     "set_threads": ".threads",
-    "softmax_losses": ".functions",
-    "sparse_linear": ".functions",
-    "spmm": ".functions",
-    "sums": ".functions",
-    "unit_rows": ".functions",
+    "softmax_losses": ".ops",
+    "sparse_linear": ".ops",
+    "spmm": ".ops",
+    "sums": ".ops",
+    "unit_rows": ".ops",
     "use_kernels": ".paths",
 }
 
@@ -53,8 +53,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from ..graph.pattern import Pattern
     from .autograd import adam_step
-    from .functions import (
+    from .noise import Key
+    from .ops import (
         bernoulli_kl,
         binary_concrete,
         dropout,
@@ -70,9 +72,7 @@ if TYPE_CHECKING:
         sums,
         unit_rows,
     )
-    from .noise import Key
     from .paths import use_kernels
-    from .pattern import Pattern
     from .threads import set_threads
 
 

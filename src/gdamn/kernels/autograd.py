@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from . import elementwise, fast, norm, plain
+from ..graph.pattern import Pattern
+from . import torch_path as plain
 from .checks import check_shape, check_types
 from .memory import empty
 from .noise import LANES, Key
+from .numba import edges as fast
+from .numba import elementwise, norm
 from .paths import array, dropout_arguments, is_fast, run_from
-from .pattern import Pattern
 from .place import here
 from .products import dropout as _dropout
 from .threads import use_threads

@@ -15,7 +15,7 @@ from ..errors import GraphError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .pattern import Pattern
+    from ..graph.pattern import Pattern
 
 
 def check_csr(indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> None:

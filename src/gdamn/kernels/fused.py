@@ -18,14 +18,14 @@ from numba import prange
 from torch import Tensor
 from torch.autograd import Function
 
-from .fast import _elementwise
+from ..graph.pattern import Pattern
 from .memory import empty
 from .noise import Key, uniform
+from .numba.edges import _elementwise
+from .numba.scalars import exp32, log32
+from .numba.sparse import _AHEAD, _ask, _dot
 from .paths import array
-from .pattern import Pattern
 from .products import add_reverse, spmm
-from .scalars import exp32, log32
-from .sparse import _AHEAD, _ask, _dot
 from .threads import use_threads
 
 _ZERO, _ONE = np.float32(0), np.float32(1)

@@ -8,14 +8,15 @@ import numpy as np
 from torch import Tensor
 from torch.autograd import Function
 
-from . import dense as loops
-from . import plain, sparse
+from ..graph.pattern import Pattern
+from . import torch_path as plain
 from .checks import check_transpose
-from .elementwise import dropout as _dropout_loop
 from .memory import empty
 from .noise import Key
+from .numba import dense as loops
+from .numba import sparse
+from .numba.elementwise import dropout as _dropout_loop
 from .paths import array, is_fast, run_from
-from .pattern import Pattern
 from .threads import use_threads
 
 

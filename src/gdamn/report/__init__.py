@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..compare.engine import Outcome
+    from ..runs.compare.engine import Outcome
 
 
 def write_run(

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import io
-from ..accuracy import spread_nodes
-from ..compare.fits import data_name
-from ..compare.text import accuracy_text, nodes_text
-from ..compare.verdict import chance, separated, wilcoxon_note
+from ..runs.accuracy import spread_nodes
+from ..runs.compare.fits import data_name
+from ..runs.compare.text import accuracy_text, nodes_text
+from ..runs.compare.verdict import chance, separated, wilcoxon_note
+from ..system import io
 from . import charts
 from .overview import own_settings
 from .page import Cell, Table, render
 from .text import link, visible
 
 if TYPE_CHECKING:
-    from ..compare.engine import Outcome
+    from ..runs.compare.engine import Outcome
 
 FILES = {
     "compare.json": "settings, seeds and accuracies of every method",
@@ -70,7 +70,7 @@ def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def method_table(outcome: Outcome) -> Table:
     """The table of ``compare.md``, sortable."""
-    from ..compare.report import COLUMNS, how_spread, table_rows
+    from ..runs.compare.report import COLUMNS, how_spread, table_rows
 
     rows: list[list[Cell]] = []
     for texts, r in zip(table_rows(outcome), outcome.result["results"], strict=True):

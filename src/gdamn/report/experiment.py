@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import io
+from ..system import io
 from .page import Cell, Table, render
 from .svg import cleaned
 from .text import link, visible

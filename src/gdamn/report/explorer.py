@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..after.ranking import pairs, suspects
 from ..errors import ConfigError
+from ..using.ranking import pairs, suspects
 from .measures import CUT_BELOW
 from .text import visible
 
 if TYPE_CHECKING:
-    from ..graph import Graph
+    from ..graph.graph import Graph
     from .reading import SeedFit
 
 NODES, EDGES = 20_000, 50_000

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..after.ranking import both_ways, pairs
+from ..using.ranking import both_ways, pairs
 
 if TYPE_CHECKING:
-    from ..graph import Graph
+    from ..graph.graph import Graph
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..config import PlusSettings, Settings, preset
-from ..own import RECORDED
+from ..data.files import RECORDED
+from ..model.settings import PlusSettings, Settings, preset
 from .text import number, percent, visible, whole
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def overview(run: Run, shown: SeedFit) -> list[tuple[str, str]]:
 
 def meaning(run: Run) -> str:
     """What the method is, where the package knows it."""
-    from ..methods import METHODS
+    from ..estimators.registry import METHODS
 
     known = METHODS.get(run.spec.method)
     return f": {known.summary} ({known.reference})" if known else ""
@@ -71,14 +71,14 @@ def changed_settings(run: Run) -> str | None:
 
 def has_preset(name: str, dataset: str) -> bool:
     """Whether the method has settings of its own for the data set."""
-    from ..methods import METHODS
+    from ..estimators.registry import METHODS
 
     return bool(preset(dataset, METHODS[name].presets or name))
 
 
 def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Those of the settings that differ from the preset; None for a method of the user's own, which isn't imported."""
-    from ..methods import METHODS
+    from ..estimators.registry import METHODS
 
     method = METHODS.get(name)
     if method is None or ":" in name:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import runs
-from ..after.calibration import Temperature, calibrated
-from ..base import read_model
-from ..chosen import before_em
 from ..errors import ConfigError, DataError
-from ..graph import Graph
-from ..reading import is_there
-from ..result_file import check_result, read_json
-from ..spec import RunSpec
+from ..estimators.base import read_model
+from ..estimators.chosen_epoch import before_em
+from ..graph.graph import Graph
+from ..runs import run as runs
+from ..runs.result_file import check_result, read_json
+from ..runs.spec import RunSpec
+from ..system.reading import is_there
+from ..using.calibration import Temperature, calibrated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

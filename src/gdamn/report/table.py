@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import io
 from ..experiments import table_report
 from ..experiments.paper import elsewhere
+from ..system import io
 from .page import Cell, Table, render
 from .text import link, visible
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from .. import io
+from ..system import io
 
 LONGEST = 120
 """Characters of a name that a page shows."""

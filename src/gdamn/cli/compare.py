@@ -1,0 +1,110 @@
+"""The command that sets methods beside each other: ``gdamn compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError
+from . import display
+from . import file_options as files
+from .parsing import parse_pairs
+from .root import DataRoot, app, reporting, seed_range
+
+if TYPE_CHECKING:
+    from ..runs.compare.engine import Outcome
+
+Jobs = Annotated[int, typer.Option(help="Processes that fit side by side; the results stay the same.")]
+Threads = Annotated[int | None, typer.Option(help="Threads per process. Default: the cores over the jobs.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting of every method that has it, or METHOD.KEY=VALUE of one; may be repeated.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Do again what --out holds with other settings.")]
+
+
+@app.command(
+    epilog="Example: gdamn compare cora --methods gcn,gat,gdamn --seeds 10 --jobs 2 --out runs/cora\n\n"
+    "gdamn compare digits --methods all --noise 1 --seeds 5 --out runs/noisy\n\n"
+    "gdamn compare cora --methods gcn,my_module:MyMethod --set epochs=100 --set gcn.hidden=32 --out runs/mine",
+)
+@reporting()
+def compare(
+    dataset: Annotated[
+        str, typer.Argument(help="Data set; see: gdamn data list. Own files: nodes.csv --option edges=edges.csv …")
+    ],
+    methods: Annotated[
+        str, typer.Option(help="Names with commas between them (see: gdamn methods), all, or module:Class of your own.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the comparison; what is finished in it isn't fitted again.")],
+    seeds: Annotated[int, typer.Option(help="Number of seeds, the same for all methods.")] = 10,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
+    jobs: Jobs = 1,
+    threads: Threads = None,
+    noise: Annotated[float, typer.Option(help="Plant this many false edges per true edge.")] = 0.0,
+    split: Annotated[int | None, typer.Option(help="Split for all seeds, where there are several.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
+    ] = None,
+    settings: Changes = None,
+    data_root: DataRoot = None,
+    force: Force = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else.")] = False,
+) -> None:
+    """Compare methods on a data set: the same splits and seeds for all, and paired tests against the highest mean.
+
+    Writes compare.html, compare.json, compare.md, compare.csv and compare.png. A comparison that was stopped goes on
+    with the same command; more methods or seeds may be added in the same folder.
+    """
+    chosen = seed_range(seeds, first_seed, None)
+    changed, options = parse_pairs("--set", settings or []), parse_pairs("--option", option or [])
+    if split is not None:
+        options["split"] = split
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
+
+    from ..runs import folders
+    from ..runs import run as runs
+    from ..runs.compare import engine, report
+    from .display_compare import CompareView
+
+    names = engine.method_names(methods)
+    specs = engine.make_specs(dataset, names, chosen or (0,), noise=noise, options=options, settings=changed)
+    specs = [files.settle(spec, {}, fresh=True) for spec in specs]
+    folders.check(out, "comparison")
+    with runs.working_in(out, "comparison"):
+        with CompareView() as view:
+            outcome = engine.compare(
+                specs, out, jobs=jobs, threads=threads, data_root=data_root, force=force, watch=view.watch()
+            )
+        report.write_all(outcome, out)
+    if as_json:
+        display.print_json(report.compact_json(outcome.result).rstrip("\n"))
+        return
+    show_outcome(outcome)
+    display.note(f"Written to {out}: compare.html, compare.md, compare.png, compare.csv, compare.json")
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """A finished comparison in the terminal."""
+    from ..runs.compare import fits, report, text
+    from ..runs.compare.verdict import wilcoxon_note
+
+    nodes = text.nodes_text(outcome.result)
+    title = f"Methods on {fits.data_name(outcome.result)}" + (f", {nodes}" if nodes else "")
+    shown = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
+    names = tuple(shown.values())
+    rows = [[row[at] for at in shown] for row in report.table_rows(outcome)]
+    display.show_rows(title, names, rows, right=names[1:], wrap=False)
+    display.note(outcome.result["verdict"])
+    footnote = wilcoxon_note(outcome.result["tests"])
+    if footnote is not None:
+        display.note(footnote)
+    for failure in outcome.result["failed"]:
+        display.note(f"{failure['method']} seed {failure['seed']} is not finished: {failure['reason']}")

@@ -1,0 +1,88 @@
+"""The options of own files on the command line, the same for every command that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..data.files import is_own, prepare
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..runs.spec import RunSpec
+
+PANEL = "Own files"
+
+
+def _option(*names: str, help: str, metavar: str | None = "COLUMN") -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=PANEL)
+
+
+Edges = Annotated[
+    str | None, _option("--edges", metavar="FILE", help="Table of the edges, beside a table of the nodes.")
+]
+Label = Annotated[str | None, _option("--label", help="Column of the classes, empty where unknown. Default: label.")]
+NodeId = Annotated[str | None, _option("--id", help="Column of the node ids. Default: id, else the first.")]
+Features = Annotated[
+    str | None,
+    _option("--features", metavar="A,B,C", help="Columns of the features, or none. Default: all that are left."),
+]
+Text = Annotated[str | None, _option("--text", help="Column of a text, which becomes TF-IDF.")]
+Weight = Annotated[str | None, _option("--weight", help="Column of the edges' weights. Default: weight, if any.")]
+Source = Annotated[str | None, _option("--source", help="Column where edges begin. Default: source, else the first.")]
+Target = Annotated[str | None, _option("--target", help="Column where edges end. Default: target, else the second.")]
+SplitColumn = Annotated[str | None, _option("--split-column", help="Column that says train, val or test.")]
+ValShare = Annotated[
+    float | None,
+    _option("--val-share", metavar="SHARE", help="Labelled nodes held out for validation. Default: 0.2."),
+]
+TestShare = Annotated[
+    float | None, _option("--test-share", metavar="SHARE", help="Labelled nodes held out for a test. Default: 0.")
+]
+Directed = Annotated[
+    bool,
+    _option("--directed", metavar=None, help="Keep the direction of the edges. Default: they count both ways."),
+]
+
+NAMES = (
+    *("edges", "label", "id", "features", "text", "weight", "source", "target"),
+    *("split_column", "val_share", "test_share", "directed"),
+)
+
+
+def given(*values: Any) -> dict[str, Any]:
+    """The options that were given, by the names of ``Options`` (data/files/options.py); values in the order of NAMES.
+
+    None and a flag that is off were not given.
+    """
+    return {name: value for name, value in zip(NAMES, values, strict=True) if value is not None and value is not False}
+
+
+def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
+    """The run with whole paths and hashes where it is on own files; for others the options have no meaning.
+
+    Args:
+        reading: what :func:`given` found.
+        fresh: the files were named now, not by an older ``config.toml``.
+    """
+    if not is_own(spec.dataset):
+        refuse_for_named(spec.dataset, reading)
+        return spec
+    changed = fresh or "edges" in reading
+    dataset, options = prepare(spec.dataset, {**spec.options, **reading}, fresh=changed)
+    return replace(spec, dataset=dataset, options=options)
+
+
+def refuse_for_named(dataset: str, reading: dict[str, Any]) -> None:
+    """Refuse options of own files beside the name of a data set."""
+    if reading:
+        flag = "--" + next(iter(reading)).replace("_", "-")
+        raise ConfigError(f"{flag} is for own files; '{dataset}' is taken for the name of a data set.")
+
+
+def data_name(dataset: str) -> str:
+    """What a data set is called in the name of a folder."""
+    return Path(dataset).stem if is_own(dataset) else dataset

@@ -1,0 +1,65 @@
+"""The command ``gdamn report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import display
+from .root import DataRoot, app, reporting
+from .using import Force, check_written
+
+
+@app.command(
+    epilog="Example: gdamn report runs/cora-gdamn\n\n"
+    "gdamn report runs/cora-gdamn -o cora.html --seed 3\n\n"
+    "gdamn report runs/arxiv --node 1017 --node 4711",
+)
+@reporting()
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder that gdamn train wrote.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The page. Default: RUN/report.html.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed whose graph is shown. Default: that of the highest validation accuracy.")
+    ] = None,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="A node that the explorer must have; may be repeated.")
+    ] = None,
+    data_root: DataRoot = None,
+    force: Force = False,
+) -> None:
+    """Make the page of a finished run again: one HTML file with results, charts and an explorer of the graph."""
+    from ..report import write_run
+    from ..runs.folders import is_page
+
+    if output is not None and output.absolute() != (run / "report.html").absolute():
+        check_written(output, (), force or is_page(output), run)
+    with display.console(stderr=True).status(f"reading {run}") as status:
+        page = write_run(
+            run,
+            output,
+            data_root=data_root,
+            seed=seed,
+            nodes=node or [],
+            watch=lambda done, seeds: status.update(f"seed {done} of {seeds}"),
+        )
+    display.note(f"Written to {page}")
+
+
+def report_of_training(run: Path, data_root: Path | None, quiet: bool) -> None:
+    """Write the page of a run that has just ended; whatever goes wrong with it, the run itself is whole."""
+    from ..report import write_run
+
+    page = run / "report.html"
+    try:
+        page.unlink(missing_ok=True)  # one of an earlier run would tell of other numbers
+        with display.console(stderr=True).status("writing report.html"):
+            write_run(run, page, data_root=data_root)
+    except Exception as problem:
+        what = " ".join(str(problem).split()) or type(problem).__name__
+        display.note(f"The run is whole, but its report.html could not be made: {what}", stderr=True)
+    else:
+        if not quiet:
+            display.note(f"Open {page} in a browser to see them.")

@@ -1,0 +1,204 @@
+"""The command ``gdamn reproduce``: the tables, figures and statements of the paper, run again beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from ..runs import accuracy
+from . import display
+from .compare import Changes, Force, Jobs, Threads
+from .parsing import parse_pairs
+from .root import DataRoot, app, reporting
+
+if TYPE_CHECKING:
+    from ..experiments.every import Asked
+    from ..experiments.experiment import Watch
+
+OUT = Path("runs") / "reproduce"
+
+
+@app.command(
+    epilog="Example: gdamn reproduce fig1a --seeds 5\n\n"
+    "gdamn reproduce table2 --datasets cora,citeseer --methods paper,grand --seeds 5 --out runs/small\n\n"
+    "gdamn reproduce table3 --dataset arxiv-2023 --seeds 3\n\n"
+    "gdamn reproduce all --jobs 2",
+)
+@reporting()
+def reproduce(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, fig1a, fig1b, fig4, fig5, fig6, ablation, time, convergence, or all."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the target; what is finished in it isn't done again. Default: runs/reproduce/TARGET."
+        ),
+    ] = None,
+    datasets: Annotated[
+        str,
+        typer.Option(
+            "--datasets",
+            "--dataset",
+            help="Data sets with commas between them. Default: the paper's. Others are shown apart from its numbers.",
+        ),
+    ] = "",
+    methods: Annotated[
+        str, typer.Option(help="Of table2 and table3: methods with commas between them; paper means all rows.")
+    ] = "paper",
+    seeds: Annotated[int | None, typer.Option(help="Seeds. Default: the paper's 20 (time: 3).")] = None,
+    coauthor_seeds: Annotated[
+        int | None, typer.Option(help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds.")
+    ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
+    ] = False,
+    jobs: Jobs = 1,
+    threads: Threads = None,
+    settings: Changes = None,
+    data_root: DataRoot = None,
+    force: Force = False,
+) -> None:
+    """Run a table or figure of the paper again, and set ours beside it; all does everything.
+
+    Writes TARGET.json, TARGET.md, TARGET.png and TARGET.svg (tables: TARGET.html and TARGET.csv, and a comparison per
+    data set). What was stopped goes on with the same command.
+    """
+    changed = parse_pairs("--set", settings or [])
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"--seeds must be 1 or more; got {seeds}.")
+
+    from ..experiments import every, targets
+
+    asked = every.Asked(
+        datasets=listed(datasets),
+        methods=listed(methods),
+        seeds=seeds,
+        coauthor_seeds=coauthor_seeds,
+        settings=changed,
+        jobs=jobs,
+        threads=threads,
+        data_root=data_root,
+        force=force,
+        finished=finished,
+    )
+    if target.strip().lower() == targets.ALL:
+        reproduce_all(asked, out or OUT)
+        return
+    chosen = targets.find(target)
+    folder = out or OUT / chosen.name
+    show(reproduce_one(chosen, asked, folder), folder)
+
+
+def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
+    """Run a target with its progress."""
+    from ..experiments import every
+
+    if target.is_table:
+        from .display_compare import CompareView
+
+        with CompareView() as compare_view:
+            return every.run_table(target, asked, folder, compare_view.watch)
+    ask = every.ask_for(target, asked)
+    with UnitView(target.name) as view:
+        return every.run_experiment(target, ask, asked, folder, view.watch())
+
+
+def reproduce_all(asked: Asked, folder: Path) -> None:
+    """Run every target that has its data, one after the other, and list what agrees with the paper."""
+    from ..experiments import every
+    from ..runs import folders
+    from ..runs import run as runs
+    from ..system import io
+
+    todo, left_out = every.plan_all(asked)
+    done: dict[str, dict[str, Any]] = {}
+    for name, reason in left_out.items():
+        display.note(f"{name} is left out: {reason}", stderr=True)
+    folders.check(folder, "reproduction")
+    with runs.working_in(folder, "reproduction"):
+        for kind in ("md", "json"):
+            io.remove_leftovers(folder / f"all.{kind}")
+        for at, (target, own) in enumerate(todo, 1):
+            display.note(f"{at} of {len(todo)}: {target.name}, {target.title}", stderr=True)
+            done[target.name] = reproduce_one(target, own, folder / target.name)
+            every.write_overview(done, left_out, folder)
+    rows = every.overview_rows(done)
+    display.show_rows("The paper's statements", ("target", "our numbers", "what they say"), rows)
+    display.note(f"Written to {folder}: all.md, all.json, and a folder per target")
+
+
+def show(content: Mapping[str, Any], folder: Path) -> None:
+    """A finished target in the terminal."""
+    if content["kind"] == "table":
+        from ..experiments import table_report
+
+        names = tuple(name.replace("-", "-\n", 1) for name in content["rows"][0]["cells"])
+        brief = display.width() < 30 + 14 * len(names)
+        rows = [
+            (row["name"], *(table_report.short_text(cell, brief) for cell in row["cells"].values()))
+            for row in content["rows"]
+        ]
+        display.show_rows(table_report.title(content), ("method", *names), rows, right=names, wrap=False)
+        if any("difference" in cell for row in content["rows"] for cell in row["cells"].values()):
+            display.note("▲ and ▼: more than one point above or below the paper's number.")
+        files = ("html", "md", "csv", "json")
+        name = content["table"]
+    else:
+        from ..experiments import targets, writing
+
+        name = content["target"]
+        columns, cells = targets.find(name).experiment().table(content)
+        display.show_rows(content["title"], columns, cells, right=columns[1:])
+        for warning in writing.warnings(content):
+            display.note(warning)
+        for claim in content["claims"]:
+            verdict = writing.VERDICTS[claim["agrees"]]
+            display.note(f"The paper says that {claim['paper']}. Our numbers {verdict}: {claim['ours']}.")
+        files = ("md", "png", "svg", "json")
+    display.note(f"Written to {folder}: {', '.join(f'{name}.{kind}' for kind in files)}")
+
+
+class UnitView(display.CountView):
+    """One bar that counts the units of a target; on a terminal it tells what is being fitted, too."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, 0)
+        self._done = 0
+
+    def watch(self) -> Watch:
+        """The calls that an experiment makes."""
+        from ..experiments.experiment import Watch
+
+        return Watch(self.begin, self.epoch if self._bars is not None else None, self.finished)
+
+    def begin(self, done: int, total: int) -> None:
+        """So many were finished before."""
+        self._done, self.total = done, total
+        if done or self._bars is not None:
+            self.count(done, "finished before" if done else "begins")
+
+    def epoch(self, task: Any, phase: str, epoch: int, epochs: int, record: Mapping[str, Any]) -> None:
+        """An epoch of a unit is done; only a terminal shows it."""
+        self.count(self._done, f"{task[0]}, seed {task[1]} · {phase} {epoch + 1}/{epochs}")
+
+    def finished(self, task: Any, result: Mapping[str, Any]) -> None:
+        """A unit is done."""
+        self._done += 1
+        value = result.get("test_accuracy")
+        said = f", test {accuracy.full(value, result.get('test_nodes'))}" if isinstance(value, float) else ""
+        self.count(self._done, f"{task[0]}, seed {task[1]}{said}")
+
+
+def listed(text: str) -> list[str]:
+    """The names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]

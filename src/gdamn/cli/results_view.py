@@ -1,0 +1,144 @@
+"""The commands' answers as tables in the terminal; names from data are spelled out where they can't be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..runs import accuracy
+from ..text import safe
+from . import display
+
+MOST_CLASSES = 20
+"""Classes that are listed with their counts."""
+
+
+def show_predictions(report: Mapping[str, Any]) -> None:
+    """How many nodes have each class, and what the confidence is worth."""
+    chosen = sorted(report["predicted"].items(), key=lambda item: -item[1])
+    rows = [(safe(name), f"{count:,}", display.percent(count / report["nodes"])) for name, count in chosen]
+    for note in report["notes"]:
+        display.note(safe(note))
+    title = f"{report['nodes']:,} nodes" + (f", {report['new_nodes']:,} of them new" if report["new_nodes"] else "")
+    display.show_rows(title, ("predicted", "nodes", "share"), rows[:MOST_CLASSES], right=("nodes", "share"))
+    if len(rows) > MOST_CLASSES:
+        display.note(f"and {len(rows) - MOST_CLASSES} classes with fewer nodes")
+    display.note(f"Temperature {report['temperature']:.3f}: {report['temperature_reason']}.")
+    show_accuracies(report)
+    show_remarks(report["warning"], report["labels_before_em"])
+
+
+def show_remarks(*sentences: str | None) -> None:
+    """What people should know before they trust an answer, a line each."""
+    for sentence in filter(None, sentences):
+        display.note(sentence)
+
+
+def show_accuracies(report: Mapping[str, Any]) -> None:
+    """Accuracies with their nodes and intervals, and the expected calibration errors where enough nodes tell them."""
+    rows: list[tuple[str, str, str, str, str]] = []
+    for key, name in (("validation", "validation"), ("test", "test (read last)"), ("new_labelled", "new with labels")):
+        part = report[key]
+        if part:
+            errors = display.percent(part["ece_before"]), display.percent(part["ece_after"])
+            rows.append((name, f"{part['nodes']:,}", accuracy.short(part["accuracy"], part["nodes"]), *errors))
+            halves = part.get("ece_after_cross_fitted")
+            if halves is not None:
+                rows.append(("cross-fitted halves", "", "", errors[0], display.percent(halves)))
+    if not rows:
+        return
+    columns = ("nodes of", "nodes", "accuracy", "error before", "after")
+    shown = 5 if any(row[3] != "–" for row in rows) else 3
+    title = "Accuracy (95 % interval)" + (" and expected calibration error" if shown == 5 else "")
+    display.show_rows(title, columns[:shown], [row[:shown] for row in rows], right=columns[1:])
+
+
+def show_refined(report: Mapping[str, Any]) -> None:
+    """How much of the graph is left."""
+    before, after = report["edges_before"], report["edges_after"]
+    rule = (
+        f"where {report['keep']}" if report["keep"] else f"top {report['top']} of each node" if report["top"] else "all"
+    )
+    rows = [
+        ("edges before", f"{before:,}"),
+        ("edges kept", f"{after:,} ({display.percent(after / before if before else None)})"),
+        ("rule", rule),
+        ("nodes left without edges", f"{report['nodes_left_alone']:,} of {report['nodes']:,}"),
+    ]
+    for name, told in report["weights"].items():
+        if told["median"] is not None:
+            rows.append(
+                (f"{name} of all edges", f"{told['lowest']:.3g} to {told['highest']:.3g}, median {told['median']:.3g}")
+            )
+    display.show_rows("Refined graph", ("what", "value"), rows)
+    show_remarks(report["labels_before_em"])
+    display.note(f"Written to {report['written']}")
+
+
+def show_explanation(found: Mapping[str, Any], most: int) -> None:
+    """Opinions, the neighbours that counted, and the edges that were cut."""
+    known = f", training label {safe(found['training_label'])}" if found["training_label"] is not None else ""
+    sure = display.percent(found["confidence"])
+    display.note(f"Node {safe(found['node'])}: {safe(found['predicted'])}, confidence {sure} ({found['split']}{known})")
+    show_remarks(found["warning"])
+    display.note(f"{found['read'][0].upper()}{found['read'][1:]}.")
+    opinions = [(who, *top_three(values)) for who, values in found["opinions"].items()]
+    display.show_rows("Opinions", ("who", "first", "second", "third"), opinions)
+    kept = [each for each in found["neighbours"] if not each["cut"]]
+    cut = [each for each in found["neighbours"] if each["cut"]]
+    rows: list[tuple[str, ...]] = [("(itself)", safe(found["predicted"]), sure, "", "", "", *added(found["own"]))]
+    rows += [neighbour_row(each) for each in kept[:most]]
+    if found["bias"]["contribution"]:
+        rows.append(("(bias)", "", "", "", "", "", *added(found["bias"])))
+    columns = ("neighbour", "label", "confidence", "hard", "soft", "stable", "adds", "share")
+    display.show_rows(f"What counted ({found['basis']})", columns, rows, right=columns[2:], wrap=False)
+    if len(kept) > most:
+        display.note(f"and {len(kept) - most} neighbours that counted less; --most shows more")
+    if not cut:
+        display.note("No edge of this node was cut.")
+        return
+    display.show_rows("Cut edges", columns, [neighbour_row(each) for each in cut[:most]], right=columns[2:], wrap=False)
+    if len(cut) > most:
+        display.note(f"and {len(cut) - most} more cut edges; --most shows more")
+
+
+def top_three(values: Mapping[str, float]) -> list[str]:
+    """The three likeliest classes."""
+    told = [f"{safe(name)} {display.percent(share)}" for name, share in list(values.items())[:3]]
+    return told + [""] * (3 - len(told))
+
+
+def neighbour_row(each: Mapping[str, Any]) -> tuple[str, ...]:
+    """One neighbour as cells."""
+    weights = (f"{each[name]:.3f}" for name in ("hard", "soft", "stable"))
+    return (safe(each["node"]), safe(each["predicted"]), display.percent(each["confidence"]), *weights, *added(each))
+
+
+def added(part: Mapping[str, Any]) -> tuple[str, str]:
+    """What a part adds, and its share of the whole."""
+    return f"{part['contribution']:+.3f}", display.percent(part["share"])
+
+
+def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
+    """The edges in their order, and what should be known of them."""
+    rows = [
+        (
+            safe(row["source"]),
+            safe(row["target"]),
+            f"{safe(row['source_predicted'])} {display.percent(row['source_confidence'])}",
+            f"{safe(row['target_predicted'])} {display.percent(row['target_confidence'])}",
+            f"{row['hard']:.3f}",
+            f"{row['suspicion']:.3f}",
+        )
+        for row in as_rows(columns)
+    ]
+    names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
+    display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
+    display.note("Suspicion is (1 - hard) times the probability that the labels of the ends differ.")
+    show_remarks(*remarks)
+
+
+def as_rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A table of columns as one mapping per row."""
+    lists = [column.tolist() for column in columns.values()]
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*lists, strict=True)]

@@ -1,0 +1,239 @@
+"""From parts to a graph: classes, features, and the split that is given, made, or held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..errors import DataError, GraphError
+from ..graph.graph import Graph
+from ..graph.label_names import alike_notes
+from .encode import Encoder
+from .files.options import Options
+from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
+from .files.tables import from_frame
+from .held_out import held_out, validation_from
+from .progress import tell
+
+MOST_CLASSES = 10_000
+
+Masks = dict[str, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """A graph without a split, the splits that its files give, and how its features were made."""
+
+    graph: Graph
+    masks: Mapping[str, NDArray[np.bool_]] | None
+    encoder: Encoder
+    notes: tuple[str, ...]
+
+
+def assemble(parts: Parts, options: Options, *, name: str, strict: bool = True) -> Assembled:
+    """The graph of the parts, its encoder fitted on them.
+
+    Args:
+        strict: refuse labels that nothing can be learned from.
+    """
+    labels, classes = class_numbers(parts)
+    if strict:
+        check_labels(parts, labels, classes)
+    tell("making features", 0, 1)
+    encoder, features = fit_features(parts, options)
+    tell("making features", 1, 1)
+    graph = build(parts, options, features, labels, classes, name)
+    same = (f"Labels: {note}" for note in alike_notes(classes))
+    return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
+
+
+def build(
+    parts: Parts, options: Options, features: Any, labels: NDArray[np.int64], classes: Sequence[str], name: str
+) -> Graph:
+    """The graph, with the file's name in what may still be wrong with it."""
+    tell("building the graph", 0, 1)
+    try:
+        graph = Graph.build(
+            parts.edges,
+            features,
+            labels,
+            num_nodes=len(parts.ids),
+            weights=parts.weights,
+            class_names=classes,
+            name=name,
+            meta={"dangling_edges": parts.dangling},
+            directed=options.directed,
+        )
+    except GraphError as cause:
+        raise GraphError(f"'{parts.source}': {cause}") from None
+    tell("building the graph", 1, 1)
+    return replace(graph, node_ids=parts.ids)
+
+
+def fit_features(parts: Parts, options: Options) -> tuple[Encoder, Any]:
+    """The encoder, and the features that it makes of the parts it was fitted on."""
+    if parts.matrix is not None and parts.matrix.shape[1] > 0:
+        return Encoder.given(int(parts.matrix.shape[1])), parts.matrix
+    encoder = Encoder("structural", 0)
+    if parts.table is not None:
+        asked = options.features is not None or options.text is not None
+        columns = [column for column in parts.others if column != options.text] if asked else None
+        if options.features == NO_FEATURES and "none" not in parts.table.columns:
+            columns = []
+        encoder = Encoder.fit(parts.table, columns, options.text, parts.others)
+        if encoder.kind == "columns":
+            return encoder, encoder.transform(parts.table)
+    return encoder.fit_structure(parts.edges, len(parts.ids))
+
+
+def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDArray[np.int64], list[str]]:
+    """[N] class numbers, -1 where unknown, and the names: those that are ``known``, the file's, or all in order."""
+    n = len(parts.ids)
+    if parts.labels is None:
+        return np.full(n, -1, np.int64), list(known or parts.class_names or ())
+    found = pc.unique(parts.labels).drop_null().to_pylist()
+    if len(found) > MOST_CLASSES:
+        raise DataError(f"There are {len(found):,} different labels in {parts.label_place}; are they classes?")
+    stored = None if parts.class_names is None or not set(found) <= set(parts.class_names) else parts.class_names
+    names = list(known or stored or in_order(found))
+    at = pc.index_in(parts.labels, value_set=pa.array(names, pa.large_string()), skip_nulls=True)
+    labels = np.asarray(pc.fill_null(at, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    strange = next((label for label in found if label not in set(names)), None)
+    if strange is not None:
+        listed = ", ".join(names[:20])
+        raise DataError(
+            f"The label '{strange[:60]}' in {parts.label_place} is no class of the run, which has {listed}."
+        )
+    return labels, names
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Numbers by their size, everything else by the alphabet."""
+    try:
+        return sorted(names, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def check_labels(parts: Parts, labels: NDArray[np.int64], classes: Sequence[str]) -> None:
+    """Refuse labels that nothing can be learned from."""
+    known = labels[labels >= 0]
+    unknown = next((f" {note}" for note in parts.notes if note.startswith("Labels:")), "")
+    if len(known) == 0:
+        raise DataError(f"There is no label in {parts.label_place}; some nodes must have one.{unknown}")
+    present = np.unique(known)
+    if len(present) == 1:
+        raise DataError(
+            f"There is only one class, '{classes[present[0]]}', in {parts.label_place}; at least two are needed."
+            f"{unknown}"
+        )
+    if len(present) == len(known) and len(known) > 20:
+        raise DataError(f"Every label in {parts.label_place} is different; are they classes?")
+
+
+def graph_notes(graph: Graph) -> list[str]:
+    """What was changed of the edges."""
+    notes = []
+    if graph.meta["dropped_self_loops"]:
+        notes.append(f"Edges: {graph.meta['dropped_self_loops']:,} from a node to itself were dropped.")
+    if graph.meta["merged_duplicates"]:
+        count = f"{graph.meta['merged_duplicates']:,}"
+        if graph.meta["merged_duplicates"] == graph.num_edges:
+            notes.append("Edges: each stands there twice, as in both directions, and counts once.")
+        else:
+            notes.append(f"Edges: {count} stand there more than once, or in both directions, and count once.")
+    return notes
+
+
+def with_split(made: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
+    """The graph with its split: that of its files, or one that is made with a number, which is told.
+
+    Args:
+        number: of the split where there are several, else the seed of the one that is made.
+        explicit: it was asked for, so there must be one of that number.
+        source: the file, for sentences.
+    """
+    graph = made.graph
+    if made.masks is not None:
+        masks, kind, note = given_split(graph, made.masks, number, explicit, source)
+        if not masks["val"].any() and options.val_share > 0:
+            masks["train"], masks["val"] = validation_from(masks["train"], graph.labels, options.val_share, number)
+            held = int(masks["val"].sum())
+            note += f" It has no validation nodes, so {held:,} training nodes are held out, with seed {number}."
+    else:
+        train, val, test = held_out(graph.labels, options.val_share, options.test_share, number)
+        masks, kind = {"train": train, "val": val, "test": test}, f"held out with seed {number}"
+        tested = f"{int(test.sum()):,} for the test" if test.any() else "none for a test"
+        note = (
+            f"Split: none given, so of {int((graph.labels >= 0).sum()):,} labelled nodes {int(val.sum()):,} are held "
+            f"out for validation and {tested}, in each class alike, with seed {number}."
+        )
+    if not masks["val"].any():
+        note += " There is no validation node, so the last epoch counts."
+    notes = [*made.notes, note]
+    return graph.with_masks(
+        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=made.encoder.as_dict()
+    )
+
+
+def given_split(
+    graph: Graph, given: Mapping[str, NDArray[np.bool_]], number: int, explicit: bool, source: str
+) -> tuple[Masks, str, str]:
+    """The masks of one of the file's splits; training and validation nodes must have labels."""
+    splits = max(mask.shape[1] for mask in given.values())
+    if explicit and splits > 1 and number >= splits:
+        raise DataError(f"'{source}' has {splits} splits, numbered from 0; there is no split {number}.")
+    at = number % splits
+    masks = {name: mask[:, at if mask.shape[1] > 1 else 0].copy() for name, mask in given.items()}
+    known = graph.labels >= 0
+    for name in ("train", "val"):
+        bad = masks[name] & ~known
+        if bad.any():
+            node = graph.node_ids[int(bad.argmax())]
+            raise DataError(f"Node '{node}' of '{source}' is in the {name} set but has no label.")
+    twice = masks["train"].astype(int) + masks["val"] + masks["test"] > 1
+    if twice.any():
+        node = graph.node_ids[int(twice.argmax())]
+        raise DataError(f"Node '{node}' of '{source}' is in more than one of train, val and test.")
+    if not masks["train"].any():
+        raise DataError(f"The split of '{source}' has no training node; mark some labelled nodes with train.")
+    unknown = int((masks["test"] & ~known).sum())
+    masks["test"] &= known
+    kind = f"of the file, number {at}" if splits > 1 else "of the file"
+    counts = " / ".join(f"{int(masks[name].sum()):,}" for name in ("train", "val", "test"))
+    note = f"Split: {kind}, {counts} nodes for training, validation and test."
+    if unknown:
+        note += f" {unknown:,} test nodes have no label and don't count."
+    return masks, kind, note
+
+
+def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: str) -> Graph:
+    """A graph from data frames; what was done is in ``meta["notes"]``, the encoder in ``meta["encoder"]``.
+
+    Without a column of labels no node has one, and there is no split.
+    """
+    if seed < 0:
+        raise GraphError(f"The seed must be a whole number that isn't negative, not {seed}.")
+    tables = from_frame(nodes, "node table"), from_frame(edges, "edge table")
+    try:
+        parts = with_unknown(from_tables(*tables, options, need_label=options.label is not None), options)
+        made = assemble(parts, options, name=name, strict=parts.labels is not None)
+        if parts.labels is None:
+            return replace(
+                made.graph, meta={**made.graph.meta, "notes": list(made.notes), "encoder": made.encoder.as_dict()}
+            )
+        return with_split(made, options, seed, explicit=False, source="the node table")
+    except DataError as cause:
+        raise GraphError(str(cause)) from None
+
+
+def stem(path: Path) -> str:
+    """What a graph is called."""
+    return path.stem or path.name

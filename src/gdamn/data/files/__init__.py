@@ -1,0 +1,73 @@
+"""Own graphs: from a person's files (CSV, TSV, Parquet, npz, PyTorch, GraphML, GEXF) to a :class:`gdamn.graph.Graph`.
+
+    >>> from gdamn import own
+    >>> graph = own.load("nodes.csv", edges="edges.csv", label="topic")
+
+This module is light: what reads files is imported on first use, because the command line asks :func:`is_own` early.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...graph.graph import Graph
+
+TABLES = (".csv", ".tsv", ".parquet")
+XML = (".graphml", ".gexf")
+SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
+FOLDER, INDEX = ".graph", "graph.json"
+"""A folder of arrays that ``gdamn data convert`` makes (scale/folder.py), and the file in it that describes them."""
+
+RECORDED = ("sha256", "missing")
+"""Options that ``config.toml`` keeps for the replay and nobody need give."""
+
+
+def is_own(dataset: str) -> bool:
+    """Whether a data set is named by a path: the name has a suffix or a folder in it, as no data set's has."""
+    path = Path(dataset)
+    return path.suffix != "" or len(path.parts) > 1 or dataset.endswith(os.sep)
+
+
+def load(path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, **options: Any) -> Graph:
+    """The graph in a person's files.
+
+    Args:
+        path: the table of the nodes, or the one file that holds a whole graph.
+        seed: of the split, where one is made.
+        split: number of the split in place of the seed.
+        **options: the fields of ``Options`` (options.py), such as ``edges``, ``label`` and ``features``.
+    """
+    from .load import load as read
+
+    return read(path, seed=seed, split=split, options=options)
+
+
+def load_like(run: Path, nodes: Path | None = None, edges: Path | None = None, *, seed: int | None = None) -> Graph:
+    """The graph of a run again, or new files read just as that run read its own.
+
+    With neither ``nodes`` nor ``edges`` it is the graph that the run's ``seed`` was trained on (the first one where
+    it is left out), of a named data set, too; files that have changed since are refused. New files are read with
+    the run's options and encoder, and their labels, which may be missing, with its classes. They have masks only
+    where their split column says so: nothing is held out of them.
+    """
+    from ...using.new_files import load_like as read
+
+    return read(run, nodes, edges, seed=seed)
+
+
+def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
+    """The data set and the options as ``config.toml`` keeps them: whole paths, and the hash of every file.
+
+    Args:
+        dataset: path of the nodes or of the graph.
+        options: what the command line or an older ``config.toml`` gives.
+        fresh: take the files as they are now; otherwise hashes that the options have must still be right.
+    """
+    from .load import prepare as make
+
+    return make(dataset, options, fresh=fresh)

@@ -1,0 +1,176 @@
+"""Own files by their suffix: read, checked against their hashes, assembled, split."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, DataError
+from ...graph.graph import Graph
+from ...system.reading import check_kind
+from ..assemble import Assembled, assemble, stem, with_split
+from . import FOLDER, INDEX, SUFFIXES, TABLES, XML, limits
+from .options import Options
+from .parts import Parts, from_tables, with_unknown
+from .roles import edge_roles, node_roles
+from .tables import Table, header, read_table
+
+
+def load(
+    path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, options: Mapping[str, Any] | None = None
+) -> Graph:
+    """The graph in a person's files, with its split; see :func:`gdamn.data.files.load`."""
+    nodes = Path(path)
+    chosen = Options.make(options or {})
+    if nodes.suffix == FOLDER:
+        return _load_folder(nodes, chosen)
+    made = _assembled(str(nodes), json.dumps(dict(options or {}), sort_keys=True), _stamp(nodes), _stamp(chosen.edges))
+    number = seed if split is None else split
+    return with_split(made, chosen, number, explicit=split is not None, source=str(nodes))
+
+
+def _load_folder(folder: Path, options: Options) -> Graph:
+    """The graph in a folder that ``gdamn data convert`` made, with the split that it has."""
+    from .folder import read_folder
+
+    given = [*options.columns_given(), *(["--edges"] if options.edges is not None else [])]
+    if given:
+        raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
+    limits.check_file(folder / INDEX)
+    for array in sorted(folder.glob("*.npy")):
+        check_kind(array)
+    check_hashes(folder, options)
+    return read_folder(folder)
+
+
+@lru_cache(maxsize=1)
+def _assembled(path: str, options: str, *stamps: object) -> Assembled:
+    """The graph before its split, kept for the next seed of the same run; the stamps change with the files."""
+    nodes, chosen = Path(path), Options.make(json.loads(options))
+    check_hashes(nodes, chosen)
+    return assemble(read_parts(nodes, chosen, need_label=True), chosen, name=stem(nodes))
+
+
+def _stamp(path: str | Path | None) -> object:
+    """What changes when a file does."""
+    try:
+        found = None if path is None else Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def read_parts(nodes: Path, options: Options, *, need_label: bool, lenient: bool = False) -> Parts:
+    """What the files hold, their labels unknown where they say so.
+
+    Args:
+        need_label: a table must have a column of labels.
+        lenient: count edges without nodes and drop them, in place of an error.
+    """
+    return with_unknown(_read_parts(nodes, options, need_label, lenient), options)
+
+
+def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+    """What the files hold, as it stands there."""
+    suffix = check_suffix(nodes)
+    if suffix in TABLES:
+        return _read_tables(nodes, options, need_label, lenient)
+    limits.check_file(nodes)
+    if options.edges is not None:
+        raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
+    if suffix in XML:
+        from .graphml import read_xml
+
+        return read_xml(nodes, options, need_label=need_label)
+    given = options.columns_given()
+    if given:
+        raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
+    if suffix == ".npz":
+        from .npz_graph import read_archive
+
+        return read_archive(nodes)
+    from .torch_file import read_torch
+
+    return read_torch(nodes)
+
+
+def check_suffix(path: Path) -> str:
+    """The suffix of a file that can be read."""
+    suffix = path.suffix.lower()
+    if limits.is_folder(path):
+        limits.check_file(path)
+    if suffix not in SUFFIXES:
+        raise DataError(f"'{path}' can't be read by its name; files end in {', '.join(SUFFIXES)}.")
+    return suffix
+
+
+def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+    """Parts from two tables; columns that aren't needed are never read."""
+    if options.edges is None:
+        limits.check_file(path)
+        raise ConfigError(f"'{path}' is a table of nodes; pass the table of the edges, too: --edges FILE.")
+    edges_path = Path(options.edges)
+    if check_suffix(edges_path) not in TABLES:
+        raise DataError(f"'{edges_path}' can't be a table of edges; it must end in {', '.join(TABLES)}.")
+    roles = node_roles(_outline(path), options, need_label)
+    ends = edge_roles(_outline(edges_path), options)
+    nodes = read_table(path, roles.needed)
+    edges = read_table(edges_path, ends.needed)
+    return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
+
+
+def _outline(path: Path) -> Table:
+    """A table's columns without its rows."""
+    import pyarrow as pa
+
+    names = header(path)
+    empty = pa.table({name: pa.array([], pa.string()) for name in names})
+    return Table(empty, str(path), first=1 if path.suffix.lower() == ".parquet" else 2)
+
+
+def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
+    """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. ``split`` among the options is passed over."""
+    rest = {key: value for key, value in options.items() if key != "split" and value is not None}
+    given = Options.make(rest)
+    kept = {} if fresh else dict(given.sha256)
+    rest.pop("sha256", None)
+    chosen = Options.make(rest)
+    path = Path(dataset).expanduser()
+    if path.suffix != FOLDER:
+        check_suffix(path)
+    files = {"nodes": _hashed(path)}
+    if chosen.edges is not None:
+        files["edges"] = Path(chosen.edges).expanduser()
+    hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
+    made = dict(rest)
+    if not kept and path.suffix != FOLDER:
+        made["missing"] = chosen.missing  # runs that were stored without it keep what they did
+    if "features" in rest:
+        made["features"] = list(chosen.features or ())
+    if "edges" in files:
+        made["edges"] = str(files["edges"].absolute())
+    if "split" in options:
+        made["split"] = options["split"]
+    return str(path.absolute()), {**made, "sha256": hashes}
+
+
+def _hashed(path: Path) -> Path:
+    """The file whose hash stands for a path: that of a folder's index has the hashes of all its arrays."""
+    return path / INDEX if path.suffix == FOLDER else path
+
+
+def check_hashes(nodes: Path, options: Options) -> None:
+    """Refuse files that are not those that the run was made with."""
+    for name, path in (("nodes", nodes), ("edges", options.edges)):
+        wanted = options.sha256.get(name)
+        if wanted is None or path is None:
+            continue
+        if limits.sha256(_hashed(Path(path))) != wanted:
+            raise DataError(
+                f"'{path}' is not the file that the run was made with (its SHA-256 is another); "
+                "put the old file back, or train again on the new one."
+            )

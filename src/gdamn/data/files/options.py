@@ -1,0 +1,104 @@
+"""Options: how a person's files are to be read, as the command line gives it and ``config.toml`` keeps it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import ConfigError
+
+USUAL, NO_WORDS = "usual", "none"
+"""Which labels are unknown: the usual words, or empty ones only."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How own files are read; what is left out is found out and told.
+
+    Attributes:
+        edges: the table of the edges, beside a table of the nodes.
+        id: column with the node ids. Default: ``id``, ``node`` or ``node_id``, else the first column.
+        label: column with the classes, empty where unknown. Default: ``label``.
+        features: columns with features; ``["none"]`` asks for structural ones. Default: every column that is left.
+        text: column with a text, which becomes TF-IDF.
+        weight: column of the edges with their weights. Default: ``weight`` where there is one.
+        source, target: columns of the edges with their ends. Default: the columns called so, else the first two.
+        split_column: column that says train, val or test. Default: none.
+        val_share: share of the labelled nodes that is held out for validation where no split is given.
+        test_share: share of the labelled nodes that is held out for a test where no split is given.
+        directed: keep the direction of the edges.
+        missing: ``usual`` reads labels such as ``NA``, ``-`` and ``?`` as unknown (graph/missing_words.py),
+            ``none`` only empty ones. Default: ``usual``; a run that was stored before there was a choice keeps ``none``.
+        sha256: hashes of the files, by ``nodes`` and ``edges``; files that have others are refused.
+    """
+
+    edges: str | None = None
+    id: str | None = None
+    label: str | None = None
+    features: tuple[str, ...] | None = None
+    text: str | None = None
+    weight: str | None = None
+    source: str | None = None
+    target: str | None = None
+    split_column: str | None = None
+    val_share: float = 0.2
+    test_share: float = 0.0
+    directed: bool = False
+    missing: str = USUAL
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shares = (self.val_share, self.test_share)
+        if not all(0 <= share < 1 for share in shares) or sum(shares) >= 1:
+            raise ConfigError(
+                f"--val-share and --test-share are shares of the labelled nodes, 0 or more and together less than 1; "
+                f"got {self.val_share:g} and {self.test_share:g}."
+            )
+        if self.split_column is not None and self.test_share:
+            raise ConfigError("--split-column says which nodes are the test set; leave --test-share out.")
+
+    @classmethod
+    def make(cls, values: Mapping[str, Any]) -> Options:
+        """From plain data, such as ``options`` in a ``config.toml``; wrong names and types are told."""
+        known = {each.name for each in dataclasses.fields(cls)}
+        for key, value in values.items():
+            if key not in known:
+                raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(known))}.")
+            if not _right(key, value):
+                raise ConfigError(f"The option '{key}' of own files can't be {value!r}.")
+        given = {key: value for key, value in values.items() if value is not None}
+        if given.get("sha256") and "missing" not in given:
+            given["missing"] = NO_WORDS
+        if isinstance(given.get("features"), str):
+            given["features"] = [name.strip() for name in given["features"].split(",")]
+        if "features" in given:
+            given["features"] = tuple(name for name in given["features"] if name)
+            if not given["features"]:
+                raise ConfigError("--features names no column; leave it out, or pass none for structural features.")
+        return cls(**given)
+
+    def columns_given(self) -> list[str]:
+        """The options that name columns of tables, as on the command line."""
+        names = ("id", "label", "features", "text", "weight", "source", "target", "split_column")
+        return [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
+
+
+def _right(key: str, value: Any) -> bool:
+    """Whether a value has the type of its option."""
+    if value is None:
+        return key != "sha256"
+    if key in ("val_share", "test_share"):
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if key == "missing":
+        return value in (USUAL, NO_WORDS)
+    if key == "directed":
+        return isinstance(value, bool)
+    if key == "features":
+        return isinstance(value, str) or (
+            isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+        )
+    if key == "sha256":
+        return isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values())
+    return isinstance(value, str)

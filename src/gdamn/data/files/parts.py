@@ -1,0 +1,216 @@
+"""Parts: what a person's files hold, with ids turned into node numbers, before features and splits are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ...graph.label_names import is_missing, missing_note
+from .columns import as_numbers, as_texts
+from .options import USUAL, Options
+from .roles import NO_FEATURES as NO_FEATURES
+from .roles import Ends, Roles, edge_roles, node_roles, role_notes
+from .tables import Table
+
+LONGEST_ID = 256
+SPLIT_WORDS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What files hold.
+
+    Attributes:
+        source: the file of the nodes, for sentences.
+        ids: [N] the node ids.
+        edges: [2, E] node numbers.
+        weights: [E], or None.
+        labels: [N] Arrow strings, null where unknown; None where there is no column of labels.
+        label_place: what the labels are called in a sentence.
+        table: the node table, where features come from columns.
+        others: columns that may be features.
+        matrix: [N, F] features that the file holds as numbers, or None.
+        masks: ``train``, ``val`` and ``test`` [N, k], k splits, where the file says so.
+        class_names: the classes in their order, where the file says so.
+        dangling: edges that were dropped because an end is no node; only where that was allowed.
+        notes: what was found out and should be told.
+    """
+
+    source: str
+    ids: NDArray[Any]
+    edges: NDArray[np.int64]
+    weights: NDArray[np.float32] | None = None
+    labels: Any = None
+    label_place: str = "labels"
+    table: Table | None = None
+    others: Sequence[str] = ()
+    matrix: Any = None
+    masks: Mapping[str, NDArray[np.bool_]] | None = None
+    class_names: Sequence[str] | None = None
+    dangling: int = 0
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def from_tables(
+    nodes: Table,
+    edges: Table,
+    options: Options,
+    *,
+    need_label: bool,
+    lenient: bool = False,
+    roles: Roles | None = None,
+    ends: Ends | None = None,
+) -> Parts:
+    """Parts from a table of nodes and one of edges.
+
+    Args:
+        need_label: there must be a column of labels.
+        lenient: drop and count edges whose ends are no nodes, in place of an error.
+        roles, ends: which columns are what, where that was found out from more columns than the tables have.
+    """
+    if nodes.data.num_rows == 0:
+        raise DataError(f"'{nodes.name}' has no rows, so the graph has no nodes.")
+    roles = roles or node_roles(nodes, options, need_label)
+    ids = node_ids(nodes, roles.id)
+    ends = ends or edge_roles(edges, options)
+    with ThreadPoolExecutor(2) as both:  # Arrow looks up without holding Python's lock
+        columns = (ends.source, ends.target)
+        found = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
+        pairs = np.stack(list(found))
+    weights = None if ends.weight is None else _weights(edges, ends.weight)
+    kept = (pairs >= 0).all(axis=0)
+    dangling = int((~kept).sum())
+    if dangling:
+        pairs, weights = pairs[:, kept], None if weights is None else weights[kept]
+    masks = None if roles.split is None else split_masks(nodes, roles.split)
+    return Parts(
+        source=nodes.name,
+        ids=plain_ids(ids),
+        edges=pairs,
+        weights=weights,
+        labels=None if roles.label is None else as_texts(nodes, roles.label),
+        label_place=f"column '{roles.label}' of '{nodes.name}'",
+        table=nodes,
+        others=roles.others,
+        masks=masks,
+        dangling=dangling,
+        notes=(*role_notes(roles, ends), *nodes.notes, *edges.notes),
+    )
+
+
+def with_unknown(parts: Parts, options: Options) -> Parts:
+    """The parts, with labels that mean that there is none (``NA``, ``-``, …) unknown, which a note tells.
+
+    Classes that the file lists itself are what they are called.
+    """
+    if options.missing != USUAL or parts.labels is None or parts.class_names is not None:
+        return parts
+    counts = pc.value_counts(parts.labels)
+    every = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    found = {label: count for label, count in every if label is not None and is_missing(label)}
+    if not found:
+        return parts
+    words = pc.is_in(parts.labels, value_set=pa.array(list(found), parts.labels.type))
+    labels = pc.if_else(words, pa.scalar(None, parts.labels.type), parts.labels)
+    return replace(parts, labels=labels, notes=(*parts.notes, missing_note(found, parts.label_place)))
+
+
+def node_ids(table: Table, column: str) -> Any:
+    """[N] the ids as Arrow strings: none empty, none twice, none endless."""
+    ids = as_texts(table, column)
+    if ids.null_count:
+        at = int(pc.index(pc.is_null(ids), True).as_py())
+        raise DataError(f"The id of {table.place(at, column)} is empty; every node needs one.")
+    long = pc.greater(pc.utf8_length(ids), LONGEST_ID)
+    if pc.any(long).as_py():
+        at = int(pc.index(long, True).as_py())
+        length = len(ids[at].as_py())
+        raise DataError(
+            f"The id of {table.place(at, column)} has {length:,} characters; at most {LONGEST_ID} are taken."
+        )
+    codes = pc.dictionary_encode(ids).indices.to_numpy(zero_copy_only=False)
+    if len(codes) and int(codes.max()) + 1 < len(codes):
+        first = np.unique(codes, return_index=True)[1]
+        again = int(np.setdiff1d(np.arange(len(codes)), first, assume_unique=True)[0])
+        rows = f"rows {int(first[codes[again]]) + table.first:,} and {again + table.first:,}"
+        raise DataError(
+            f"The id '{ids[again].as_py()}' stands twice in '{table.name}', in {rows} of column '{column}'; "
+            "ids must be unique."
+        )
+    return ids
+
+
+def plain_ids(ids: Any) -> NDArray[Any]:
+    """[N] ids as whole numbers where all are written as such, else as texts."""
+    try:
+        numbers = pc.cast(ids, pa.int64())
+        if pc.all(pc.equal(pc.cast(numbers, pa.large_string()), ids)).as_py():
+            return np.asarray(numbers.to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        pass
+    texts = np.empty(len(ids), dtype=object)
+    texts[:] = ids.to_pylist()
+    longest = pc.max(pc.utf8_length(ids)).as_py() or 1
+    return texts.astype(str) if longest * len(ids) < 1 << 26 else texts
+
+
+def _numbers_of(edges: Table, column: str, ids: Any, nodes: str, lenient: bool) -> NDArray[np.int64]:
+    """[E] node numbers of one end of the edges; -1 where it is no node, if that is allowed."""
+    texts = edges.data[column]
+    if pa.types.is_string(texts.type):  # of a CSV, where an empty cell is null: nothing need be copied
+        ids = pc.cast(ids, pa.string())
+    else:
+        texts = as_texts(edges, column)
+    if texts.null_count and not lenient:
+        at = int(pc.index(pc.is_null(texts), True).as_py())
+        raise DataError(f"The cell of {edges.place(at, column)} is empty; an edge needs both ends.")
+    found = pc.index_in(texts, value_set=ids)
+    numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    missing = numbers < 0
+    if missing.any() and not lenient:
+        at = int(missing.argmax())
+        wrong = "" if missing.sum() == 1 else f" (nor have {int(missing.sum()) - 1:,} more)"
+        raise DataError(
+            f"The edge in row {at + edges.first:,} of '{edges.name}' names '{str(texts[at].as_py())[:60]}' in column "
+            f"'{column}', but no node of '{nodes}' has that id{wrong}; correct the ids or add the nodes."
+        )
+    return numbers
+
+
+def _weights(table: Table, column: str) -> NDArray[np.float32]:
+    """[E] weights, finite and greater than 0."""
+    numbers = as_numbers(table, column, "correct it, or name another --weight")
+    if numbers is None:
+        if table.data.num_rows == 0:
+            return np.zeros(0, np.float32)
+        raise DataError(f"Column '{column}' of '{table.name}' must hold numbers, since it has the weights.")
+    made = numbers.astype(np.float32)
+    if (made <= 0).any():
+        at = int((made <= 0).argmax())
+        raise DataError(f"The weight in {table.place(at, column)} is {numbers[at]:g}; it must be greater than 0.")
+    return made
+
+
+def split_masks(table: Table, column: str) -> dict[str, NDArray[np.bool_]]:
+    """[N, 1] masks from a column of train, val and test; an empty cell is in no set."""
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(as_texts(table, column)))
+    for word in pc.unique(texts).drop_null().to_pylist():
+        if word not in SPLIT_WORDS:
+            at = int(pc.index(texts, pa.scalar(word, texts.type)).as_py())
+            raise DataError(
+                f"There is '{word[:40]}' in {table.place(at, column)}; a split is train, val, test or an empty cell."
+            )
+    masks = {}
+    for name in ("train", "val", "test"):
+        words = [word for word, meant in SPLIT_WORDS.items() if meant == name]
+        found = pc.is_in(texts, value_set=pa.array(words, texts.type))
+        masks[name] = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)[:, None]
+    return masks

@@ -1,0 +1,295 @@
+"""Quotes in CSV and TSV files: texts that go on over line breaks, told from stray quotes that swallow rows.
+
+A stray quote at the begin of a cell takes in everything up to the next quote of the file, in silence: whole rows become
+part of one cell. A text with line breaks in it looks the same to a parser. What tells them apart:
+
+- where the text ends. The quote that closes it is followed by a delimiter or the end of the line; a second stray
+  quote stands at the begin of its cell, with the rest of that cell behind it.
+- what it took in. Where a cell holds a mere quote, such as a ditto mark, that isn't enough: lines that have as many
+  cells as the header, each of a kind that its column has elsewhere, are rows; unless the column has more such texts
+  whose lines can't be rows, so that it really quotes line breaks.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import DataError
+
+BLOCK = 8 << 20
+"""Bytes that are parsed at a time; also the longest row that can be read."""
+
+SAMPLE = 200_000
+"""Cells of ordinary rows from which the kinds of the columns are learned."""
+
+ENOUGH = 20
+"""Ordinary rows from which kinds are known."""
+
+MOST_DOUBTS = 1000
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A cell in quotes that goes on over line breaks.
+
+    Attributes:
+        line: where its quote opens, as a person counts.
+        column: of the cell, from 0.
+        lines: how many lines lie behind the first one.
+        closed: whether its last quote ends the cell.
+        rows: cells of those of the lines that have as many as the header; of the last one those before its quote.
+    """
+
+    line: int
+    column: int
+    lines: int
+    closed: bool
+    rows: tuple[list[str], ...]
+
+
+@dataclass
+class Kinds:
+    """What stands in the columns of ordinary rows."""
+
+    seen: list[set[str]]
+    most: int
+    rows: int = 0
+
+    def learn(self, row: Sequence[str]) -> None:
+        """Look at an ordinary row, until enough were seen."""
+        if self.rows < self.most and len(row) == len(self.seen):
+            self.rows += 1
+            for kinds, cell in zip(self.seen, row, strict=True):
+                kinds.add(kind(cell))
+
+    def fit(self, cells: Sequence[str]) -> bool:
+        """Whether the cells could begin a row; where too few are there to compare, texts tell by their blanks."""
+        for cell, kinds in zip(cells, self.seen, strict=False):
+            found = kind(cell)
+            known = kinds if self.rows >= ENOUGH else {"word", "words", "number"}
+            if found != "empty" and found not in known and not (found == "number" and "word" in known):
+                return False
+        return True
+
+
+@dataclass
+class Found:
+    """What a look at a file found.
+
+    Attributes:
+        count: all cells that go on over line breaks.
+        first: the first of them.
+        texts: by column, how many of them are texts for sure.
+        stray: those that begin with a stray quote.
+    """
+
+    count: int = 0
+    first: Taken | None = None
+    texts: Counter[int] = field(default_factory=Counter)
+    stray: list[Taken] = field(default_factory=list)
+
+
+def kind(cell: str) -> str:
+    """``empty``, ``number``, ``word``, ``words``, or ``blank`` where it begins or ends with one, as no cell does."""
+    if not cell:
+        return "empty"
+    if cell != cell.strip():
+        return "blank"
+    try:
+        float(cell)
+    except ValueError:
+        return "words" if len(cell.split()) > 1 else "word"
+    return "number"
+
+
+def has_quotes(path: Path, delimiter: str) -> bool:
+    """Whether there is a quote in the file at all; one that is never closed is refused.
+
+    An odd number of quotes is the sign of that; only then is it worth the time to look where.
+    """
+    with path.open("rb") as file:
+        quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+    if quotes % 2 == 0:
+        return quotes > 0
+    row = 0
+    with _wide_fields(), path.open(encoding="utf-8-sig", newline="") as text:
+        try:
+            for _ in csv.reader(text, delimiter=delimiter, strict=True):
+                row += 1
+        except csv.Error as cause:
+            raise DataError(
+                f"'{path}' has a quote in row {row + 1:,} that is not closed or stands in the wrong place ({cause}); "
+                "a quote inside of quotes is written twice."
+            ) from None
+        except UnicodeDecodeError:
+            raise encoding_error(path) from None
+    return True
+
+
+def filled_lines(path: Path) -> int:
+    """Lines that aren't empty: as many as rows where no cell goes on over a line break."""
+    count, ended = 0, True
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(BLOCK), b""):
+            data = np.frombuffer(block, np.uint8)
+            ends = (data == 10) | (data == 13)
+            before = np.concatenate([[ended], ends[:-1]])
+            count += int((before & ~ends).sum())
+            ended = bool(ends[-1])
+    return count
+
+
+def texts_over_lines(path: Path, delimiter: str, names: Sequence[str]) -> str:
+    """What to tell of texts with line breaks, empty where there are none; stray quotes are refused."""
+    found = _look(path, delimiter, len(names))
+    if found.stray:
+        raise _stray(path, names, found.stray)
+    first = found.first
+    if first is None:
+        return ""
+    return (
+        f"'{path.name}': {found.count:,} cells in quotes go on over line breaks, the first one from line "
+        f"{first.line:,} to {first.line + first.lines:,}; each counts as one text."
+    )
+
+
+def _stray(path: Path, names: Sequence[str], stray: Sequence[Taken]) -> DataError:
+    first = stray[0]
+    name = " ".join(names[first.column].split())[:40] if first.column < len(names) else f"number {first.column + 1}"
+    last = first.line + first.lines
+    why = "which look like rows of their own" if first.closed else f"up to a quote inside of a cell in line {last:,}"
+    more = "" if len(stray) == 1 else f"; {len(stray) - 1:,} more quotes do so"
+    return DataError(
+        f"The quote in line {first.line:,} of '{path}' (column '{name}') swallows the next {first.lines:,} lines, "
+        f"{why}{more}. Write a quote that belongs to a text twice and put the whole cell in quotes, or remove it; "
+        "in a real text put blanks in place of the line breaks."
+    )
+
+
+def _look(path: Path, delimiter: str, width: int) -> Found:
+    """All cells that go on over line breaks, sorted into texts and stray quotes."""
+    found, doubts = Found(), list[Taken]()
+    kinds = Kinds([set() for _ in range(width)], max(20, SAMPLE // max(width, 1)))
+    header = True
+    for line, lines, row in _rows(path, delimiter):
+        if len(lines) == 1:
+            if not header:
+                kinds.learn(row)
+            header = header and not row
+            continue
+        header = False
+        for taken in _taken("".join(lines), delimiter, width, line, len(row)):
+            found.count += 1
+            found.first = found.first or taken
+            if not taken.closed:
+                found.stray.append(taken)
+            elif taken.rows and len(doubts) < MOST_DOUBTS:
+                doubts.append(taken)
+            else:
+                found.texts[taken.column] += 1
+    rows = [taken for taken in doubts if 2 * sum(map(kinds.fit, taken.rows)) >= taken.lines]
+    found.texts.update(Counter(taken.column for taken in doubts) - Counter(taken.column for taken in rows))
+    doubted = Counter(taken.column for taken in rows)
+    found.stray += [taken for taken in rows if found.texts[taken.column] <= doubted[taken.column]]
+    found.stray.sort(key=lambda taken: taken.line)
+    return found
+
+
+def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Each row with the number of its first line, its lines and its cells."""
+    kept: list[str] = []
+
+    def remembered(text: Iterator[str]) -> Iterator[str]:
+        for line in text:
+            kept.append(line)
+            yield line
+
+    number = 1
+    with _wide_fields(), path.open(encoding="utf-8-sig", newline="") as text:
+        try:
+            for row in csv.reader(remembered(text), delimiter=delimiter):
+                yield number, kept, row
+                number += len(kept)
+                kept.clear()
+        except UnicodeDecodeError:
+            raise encoding_error(path) from None
+        except csv.Error as cause:
+            raise DataError(
+                f"'{path}' can't be read behind line {number:,} ({cause}); is there a quote that is not closed?"
+            ) from None
+
+
+def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[Taken]:
+    """The cells of one row that go on over line breaks."""
+    at = column = 0
+    while at < len(text):
+        end = at
+        if text[at] == '"':
+            end = _closing(text, at)
+            inside = _LINE_END.split(text[at:end])
+            if len(inside) > 1:
+                closed = text[end + 1 : end + 2] in ("", delimiter, "\r", "\n")
+                rows = _as_rows(inside, delimiter, width, column, cells)
+                yield Taken(line, column, len(inside) - 1, closed, rows)
+                line += len(inside) - 1
+            end += 1
+        behind = text.find(delimiter, end)
+        if behind < 0:
+            return
+        at, column = behind + 1, column + 1
+
+
+def _closing(text: str, opening: int) -> int:
+    """The place of the quote that closes a cell: the next one that isn't written twice."""
+    at = text.find('"', opening + 1)
+    while at >= 0 and text[at + 1 : at + 2] == '"':
+        at = text.find('"', at + 2)
+    return at if at >= 0 else len(text)
+
+
+def _as_rows(inside: Sequence[str], delimiter: str, width: int, column: int, cells: int) -> tuple[list[str], ...]:
+    """The lines that a cell took in and that have as many cells as the header, were its quotes none.
+
+    Args:
+        inside: the lines of the cell, from its quote to the one that closes it.
+        column: the cells before it.
+        cells: of the whole row.
+    """
+    first, *middle, last = (part.split(delimiter) for part in inside)
+    if width < 2 or column + len(first) != width:
+        return ()
+    rows = [part for part in middle if len(part) == width]
+    if len(last) + cells - column - 1 == width:
+        rows.append(last[:-1])
+    return tuple(rows)
+
+
+@contextmanager
+def _wide_fields() -> Iterator[None]:
+    """Let Python's reader take cells as long as a block, for the time of a look."""
+    before = csv.field_size_limit(BLOCK)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def encoding_error(path: Path) -> DataError:
+    """Says where the first byte stands that isn't UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as cause:
+                byte = f"byte 0x{line[cause.start]:02x} at place {cause.start + 1}"
+                return DataError(f"'{path}' is not UTF-8 in row {number:,} ({byte}); save the file as UTF-8.")
+    return DataError(f"'{path}' is not UTF-8; save the file as UTF-8.")

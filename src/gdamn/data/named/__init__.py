@@ -1,0 +1,1 @@
+"""The named data sets: one file each, and the registry that :func:`gdamn.load` asks."""

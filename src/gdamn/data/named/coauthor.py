@@ -1,0 +1,53 @@
+"""Coauthor CS and Physics, which have no split of their own: 20 training and 30 validation nodes per class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph.graph import Graph
+from ..fetch import DataFile, FileSet, Root, ensure
+from ..files.npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
+from ..splits import per_class_split
+
+BASE_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
+
+TRAIN, VAL = 20, 30
+
+_PINNED = {
+    "coauthor-cs": (
+        "CS",
+        DataFile("ms_academic_cs.npz", "933c745734e78908c7eb77172a673fee0503f30e26e5a99b36814d88534c42e3", 12835626),
+    ),
+    "coauthor-physics": (
+        "Physics",
+        DataFile("ms_academic_phy.npz", "e4d68468eba5fb8f6b280ffd406bd53e6e4295ba1dd2967d6fe99b978e4b3375", 16374005),
+    ),
+}
+
+
+def file_set(name: str) -> FileSet:
+    """The one file of a data set, in the folders that PyTorch Geometric uses."""
+    folder, file = _PINNED[name]
+    also = (f"{folder}/raw", "raw", ".")
+    return FileSet(title=name, folder=f"Coauthor/{folder}/raw", files=(file,), also=also, base_url=BASE_URL)
+
+
+def load_coauthor(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+    """One of the two data sets; features are 1 where a key word occurs at all, as is customary."""
+    wanted = file_set(name)
+    path = ensure(wanted, data_root) / wanted.files[0].name
+    arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
+    with fitting(name, path):
+        features = csr(arrays, "attr", path)
+        features.data = (features.data > 0).astype(np.float32)
+        train, val, test = per_class_split(arrays["labels"], TRAIN, VAL, split)
+        return Graph.build(
+            edges(arrays, path),
+            features,
+            arrays["labels"],
+            train_mask=train,
+            val_mask=val,
+            test_mask=test,
+            name=name,
+            meta={"split": split},
+        )

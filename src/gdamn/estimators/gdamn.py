@@ -1,0 +1,186 @@
+"""GDAMN, the estimator: fit, predict, refine, save, load. The method itself is in em.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from ..errors import ConfigError, GraphError
+from ..fit.domains.memory import choose_mode
+from ..fit.domains.ranks.fitting import laid_out, whole_state
+from ..fit.domains.ranks.group import Group, joined
+from ..fit.em import expectation_maximisation
+from ..fit.training import Progress, Watch, reproducible_threads
+from ..graph.graph import Graph
+from ..graph.order import local_order, put_back, renumbered
+from ..kernels.place import here
+from ..model.problem import Problem, choose_device
+from ..model.settings import BETAS, PlusSettings, Settings, preset
+from .base import NodeClassifier, as_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch_geometric.data import Data
+
+
+class GDAMN(NodeClassifier):
+    """Graph Decoupling Attention Markov Network.
+
+    >>> model = GDAMN.preset("cora", seed=0).fit(load("cora"))
+    >>> model.predict(), model.score("test"), model.refine()
+    """
+
+    method = "gdamn"
+    settings_class = Settings
+    settings: Settings
+    settings_: Settings
+
+    @classmethod
+    def preset(cls, dataset: str, **settings: Any) -> Self:
+        """With the settings chosen for a data set (on validation accuracy), and these on top."""
+        return cls(**{**preset(dataset, cls.method), **settings})
+
+    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+        s = self.settings
+        device = choose_device(s.device)
+        mode = choose_mode(graph, s, device)
+        if mode == "full":
+            return self._fit_whole(graph, progress, None)
+        return self._fit_batched(graph, mode, device, progress)
+
+    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
+        """By all ranks of torch's default group; rank 0 gets the result."""
+        self._fit_whole(graph, progress, joined(group))
+
+    def _fit_whole(self, graph: Graph, progress: Progress | None, group: Group | None) -> None:
+        """On the whole graph at once, alone or with the other ranks of a group."""
+        s = self.settings
+        order = local_order(graph)
+        moved, entries = (graph, None) if order is None else renumbered(graph, order)
+        with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
+            watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
+            best_state = whole_state(problem, watch.best_state)
+        if watch.best is None or watch.best_state is None:
+            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
+        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        if best_state is None:
+            return  # rank 0 has the result
+        self.tensors_ = _tensors(moved, best_state)
+        if order is not None and entries is not None:
+            self.tensors_ = put_back(self.tensors_, graph, order, entries)
+
+    def _fit_batched(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
+        """The same for graphs that don't fit the full batch: with less memory, or in mini-batches (scale/)."""
+        from ..fit.domains import lean as fused
+        from ..fit.domains.batched import em as batched_em
+        from ..fit.domains.batched.large import make_large
+
+        s, watch = self.settings, Watch(progress)
+        if s.beta == "auto":
+            raise ConfigError(f"beta='auto' fits five times and needs batch=full, not {mode}; set beta to a number.")
+        with reproducible_threads(s.threads, sparing=True):
+            if mode == "fused":
+                edges = fused.fit_fused(graph, s, watch, device)
+            else:
+                problem = make_large(graph, s.normalize, s.dropout_input, device)
+                edges = batched_em.fit_batched(problem, s, watch, mode)
+        if watch.best is None or watch.best_state is None:
+            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
+        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self.tensors_ = {**_tensors(graph, watch.best_state), **edges}
+
+    def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
+        """β from the paper's five values, by the validation accuracy of a whole fit each."""
+        if here().count(len(problem.val)) == 0:
+            raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
+        best: Watch | None = None
+        for beta in BETAS:
+            watch = _run(problem, dataclasses.replace(self.settings, beta=beta), progress)
+            assert watch.best is not None
+            watch.best["beta"] = beta
+            if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
+                best = watch
+        assert best is not None
+        return best
+
+    def predict_proba(self, network: str = "q") -> NDArray[np.float32]:
+        """[N, C] class probabilities by q (the paper's choice), or by p on request."""
+        if network == "q":
+            return super().predict_proba()
+        self._fitted()
+        if network != "p" or "p_probabilities" not in self.tensors_:
+            raise GraphError(f"There is no network '{network}' here; choose q, or p where EM ran.")
+        return self.tensors_["p_probabilities"].copy()
+
+    def refine(self, graph: Graph | Data | None = None) -> Data:
+        """The refined graph as a PyTorch Geometric Data.
+
+        ``edge_weight`` is A_stable, with ``hard``, ``soft`` and ``stable`` beside it, one value per directed entry;
+        ``loop_weight`` [N] is A_stable on the self-loops, which are not in ``edge_index``. All entries stay, those that
+        the attention has cut with a weight of 0.
+
+        Args:
+            graph: the graph of the fit, where features and labels are wanted of a model that was loaded. The result
+                of a Data has that Data's own edges in their order, and everything that it holds (RefineGraph).
+        """
+        from torch_geometric.data import Data
+
+        from ..using.run_folder import check_same_edges
+        from ..using.transforms import RefineGraph
+        from ..using.weighted_edges import put_on, weigh
+
+        self._fitted()
+        edges = weigh(self)
+        if isinstance(graph, Data):
+            made = RefineGraph(self)(graph)
+            made.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(made.edge_index.device)
+            return made
+        g = as_graph(graph) if graph is not None else self.graph_
+        if g is None:
+            return put_on(Data(num_nodes=len(self.probabilities_)), edges)
+        check_same_edges(self, g)
+        return put_on(g.to_pyg(), edges)
+
+
+class GDAMNPlus(GDAMN):
+    """GDAMN beyond the paper: a stronger q, consistent under noise, that EM and the hard attention refine gently.
+
+    The same EM (em.py); what differs are the settings that :class:`gdamn.model.settings.PlusSettings` starts from.
+    """
+
+    method = "gdamn-plus"
+    settings_class = PlusSettings
+    settings: PlusSettings
+    settings_: PlusSettings
+
+
+def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
+    watch = Watch(progress)
+    expectation_maximisation(problem, s, watch)
+    return watch
+
+
+def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """What the chosen epoch leaves behind, as arrays."""
+    found = {"probabilities": F.softmax(state["logits"], dim=1).cpu().numpy()}
+    for network in ("q", "p"):
+        for name, value in (state.get(network) or {}).items():
+            found[f"{network}.{name}"] = value.cpu().numpy()
+    if state.get("posterior") is None:
+        return found
+    found["p_probabilities"] = state["posterior"].cpu().numpy()
+    found["pseudo_labels"] = state["labels"].cpu().numpy()
+    if "hard" not in state.get("weights", {}):
+        return found  # a method without attention, or a fit in batches
+    edges = graph.structure.off_loop
+    loops = np.flatnonzero(graph.structure.loop)
+    weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
+    for name in ("hard", "soft", "stable", "used"):
+        found[f"edge.{name}"] = weights[name][edges]
+        found[f"loop.{name}"] = weights[name][loops]
+    found["edge.index"] = np.stack([graph.indices, graph.rows])
+    return found

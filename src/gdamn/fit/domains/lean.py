@@ -1,0 +1,218 @@
+"""The full batch with the least memory: per entry of A + I two numbers for the graph, and a few while a step lasts.
+
+The same steps as em.py on the same noise; what differs are the loops that make the weights (kernels/fused.py), which
+hold neither logits nor scores nor samples, and a structure without what they don't need. For undirected graphs with
+both attentions, on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...errors import ConfigError
+from ...graph.graph import Graph
+from ...graph.read_only import as_tensor, sealed
+from ...graph.structure import Structure
+from ...kernels import Key, Pattern, sddmm
+from ...kernels.fused import Inputs, SampledAttention, draw
+from ...model.adjacency import normalized
+from ...model.inputs import feature_block
+from ...model.label_network import LabelNetwork
+from ...model.problem import Problem, check_learnable, known_labels
+from ...model.settings import Settings
+from .. import checkpoint
+from ..em import EM
+from ..training import Watch, make_generator
+from .memory import edges_fit
+
+LOWEST = 0.05
+"""The smallest soft temperature: the scores' exponentials are taken as they are, which must not overflow."""
+
+
+def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
+    """What stands against this mode; None where nothing does."""
+    wrong = {
+        "a directed graph": graph.directed,
+        "a GPU": device.type != "cpu",
+        "start=similar": s.start == "similar",
+        "hard=False": not s.hard,
+        "soft=False": not s.soft,
+        f"soft_temperature below {LOWEST}": s.soft_temperature < LOWEST,
+        "reweight_samples": s.reweight_samples > 0,
+        "beta=auto": s.beta == "auto",
+    }
+    return next((what for what, there in wrong.items() if there), None)
+
+
+@dataclass(frozen=True, eq=False)
+class LeanStructure(Structure):
+    """A structure whose loops are a list [N] of places; ``loop`` and ``pair`` are left empty."""
+
+    loops: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """[E] True where the entry may be cut; made when it is asked for."""
+        free = np.ones(self.pattern.num_entries, bool)
+        free[self.loops] = False
+        return sealed(free)
+
+
+def lean_structure(graph: Graph) -> LeanStructure:
+    """A + I of an undirected graph with its mirror; weights of 1 take no room."""
+    n, e = graph.num_nodes, len(graph.indices)
+    indptr = graph.indptr + np.arange(n + 1)
+    indices, mirror, loops = np.empty(e + n, np.int32), np.empty(e + n, np.int32), np.empty(n, np.int64)
+    _with_loops(graph.indptr, graph.indices, indptr, indices, mirror, loops)
+    weights: NDArray[np.float32] = torch.ones(1).expand(e + n).numpy()
+    if graph.weights is not None:
+        weights = np.ones(e + n, np.float32)
+        _place_weights(graph.indptr, graph.indices, graph.weights, indptr, weights)
+    pattern = Pattern((n, n), indptr, indices, indptr, indices, mirror)
+    return LeanStructure(pattern, weights, np.empty(0, bool), np.empty(0, np.int32), loops=loops)
+
+
+@numba.njit(cache=True)
+def _with_loops(indptr, indices, out_indptr, out_indices, mirror, loops):  # type: ignore[no-untyped-def]
+    """Rows with their loops; the place of (j, i) is the next free one of row j, because rows come in order."""
+    reached = out_indptr[:-1].copy()
+    for i in range(len(indptr) - 1):
+        at, looped = out_indptr[i], False
+        for e in range(indptr[i], indptr[i + 1] + 1):
+            end = e == indptr[i + 1]
+            if not looped and (end or indices[e] > i):
+                out_indices[at], mirror[at], loops[i], looped = i, at, at, True
+                reached[i] += 1
+                at += 1
+            if not end:
+                j = indices[e]
+                out_indices[at], mirror[at] = j, reached[j]
+                reached[j] += 1
+                at += 1
+
+
+@numba.njit(cache=True)
+def _place_weights(indptr, indices, weights, out_indptr, out):  # type: ignore[no-untyped-def]
+    """Each edge's weight to its place beside the loops."""
+    for i in range(len(indptr) - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            out[out_indptr[i] + (e - indptr[i]) + (indices[e] > i)] = weights[e]
+
+
+class FusedLabelNetwork(LabelNetwork):
+    """p, whose weights on the edges are made in one loop."""
+
+    def inputs(self, labels: Tensor) -> Inputs:
+        """What is constant while Ŷ is."""
+        assert self.hard is not None
+        assert self.soft is not None
+        weights = as_tensor(self.problem.structure.weights) if self.weighted else torch.empty(0)
+        known = F.normalize(labels, dim=1, eps=1e-12)
+        temperatures = -1 / self.soft.temperature, self.hard.temperature
+        return Inputs(self.problem.structure.pattern, weights, labels, known, *temperatures, self.s.prior_clamp)
+
+    def ends(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Ŷ Q [N, C] and h / |h| [N, m]: what a hard logit and a soft score are products of."""
+        assert self.hard is not None
+        assert self.soft is not None
+        return self.hard.turned(labels), self.soft.units(self.problem.x)
+
+    def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
+        """Weights of a draw and the KL to the prior."""
+        given, pattern = self.inputs(labels), self.problem.structure.pattern
+        nodes = pattern.shape[0]
+        count = pattern.num_entries - nodes if self.s.kl_per == "edge" else nodes
+
+        def draw_one(key: Key) -> tuple[Tensor, Tensor | None]:
+            weights, kl = SampledAttention.apply(*self.ends(labels), given, key)  # type: ignore[no-untyped-call]
+            return weights, kl / max(count, 1)
+
+        return draw_one
+
+    def drawer(self, labels: Tensor) -> Callable[[Key], Tensor]:
+        """The weights of one draw after the other."""
+        given, (turned, unit) = self.inputs(labels), self.ends(labels)
+        return lambda key: draw(given, turned, unit, key)[0]
+
+    @torch.no_grad()
+    def reweighting(self, labels: Tensor, key: Key) -> dict[str, Tensor]:
+        """Line 14: the weights that q propagates on, and nothing else per edge."""
+        hard, soft = self.attentions(labels)
+        existing = as_tensor(self.problem.structure.weights) if self.weighted else None
+        if self.s.reweight == "stable":
+            hard.mul_(soft)
+        elif existing is not None:
+            hard.mul_(existing)
+        del soft
+        return {"used": normalized(self.problem.structure, hard, self.s.stable_norm)}
+
+    @torch.no_grad()
+    def attentions(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Hard and soft attention of every entry: [E] both."""
+        turned, unit = self.ends(labels)
+        soft = draw(self.inputs(labels), turned, unit, None)[0]
+        structure = self.problem.structure
+        assert isinstance(structure, LeanStructure)
+        hard = torch.sigmoid_(sddmm(structure.pattern, turned, labels))
+        hard[as_tensor(structure.loops)] = 1.0
+        return hard, soft
+
+
+class FusedEM(EM):
+    """One fit with the least memory."""
+
+    def new_p(self) -> LabelNetwork:
+        """p with the loops that hold nothing."""
+        generator = make_generator(self.root.fold("start p"))
+        return FusedLabelNetwork(self.problem, self.s, generator).to(self.problem.device)
+
+    def starts(self) -> tuple[str, ...]:
+        """What ``start=auto`` tries: similarity of features would be a weight per edge."""
+        return ("graph", "features")
+
+
+def fit_fused(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> dict[str, NDArray[Any]]:
+    """Fit q and p; the watch keeps the history and the state of q's best epoch.
+
+    Returns:
+        Weights per edge, as a fitted model keeps them; nothing where they would not fit into memory.
+    """
+    reason = why_not(graph, s, device)
+    if reason:
+        raise ConfigError(f"batch=fused can't be used with {reason}; set batch=full or partition.")
+    check_learnable(graph)
+    x = feature_block(graph.features, s.normalize, s.dropout_input, device)
+    problem = Problem(structure=lean_structure(graph), x=x, device=device, **known_labels(graph, device))
+    em = FusedEM(problem, s, watch, checkpoint.of_fit("gdamn", s, problem))
+    em.run()
+    best = watch.best_state
+    if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):
+        return {}
+    assert isinstance(em.p, FusedLabelNetwork)
+    em.p.load_state_dict(best["p"])
+    return edge_weights(graph, problem.structure, em.p.attentions(best["labels"]), best["weights"]["used"], s)
+
+
+def edge_weights(
+    graph: Graph, structure: Structure, attentions: tuple[Tensor, Tensor], used: Tensor, s: Settings
+) -> dict[str, NDArray[Any]]:
+    """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
+    assert isinstance(structure, LeanStructure)
+    hard, soft = attentions
+    stable = hard * (soft if s.reweight == "stable" else as_tensor(structure.weights))
+    found: dict[str, NDArray[Any]] = {}
+    for name, value in {"hard": hard, "soft": soft, "stable": stable, "used": used}.items():
+        found[f"edge.{name}"] = value.numpy()[structure.free]
+        found[f"loop.{name}"] = value.numpy()[structure.loops]
+    found["edge.index"] = np.stack([graph.indices, graph.rows])
+    return found

@@ -1,0 +1,90 @@
+"""Checkpoints of a shared fit: rank 0 gathers the parts and keeps the files, as those of a fit in one process.
+
+So a run may go on with another number of ranks, or with one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ...checkpoint import Checkpoint
+from ...checkpoint_file import Tree, from_bytes, to_bytes
+
+if TYPE_CHECKING:
+    from .sharing import Share
+
+PER_NODE = ("opinion", "logits", "labels", "posterior")
+"""Names of what has one row per node in the trees of ``fit/em.py``; what stands below ``weights`` is per entry."""
+
+
+@dataclass
+class SharedCheckpoint(Checkpoint):
+    """A checkpoint whose folder rank 0 reads and writes; it decides when one is due."""
+
+    share: Share | None = None
+
+    def read(self) -> Tree | None:
+        """The newest checkpoint of rank 0's folder, as far as it is this rank's."""
+        assert self.share is not None
+        group = self.share.group
+        tree = super().read() if group.leads else None
+        told = group.tell(b"" if tree is None else to_bytes(tree))
+        return split(from_bytes(told, self.folder), self.share) if told else None
+
+    def due(self) -> bool:
+        """Whether rank 0 thinks so."""
+        assert self.share is not None
+        return bool(self.share.group.tell_word(super().due()))
+
+    def put(self, tree: Tree) -> None:
+        """Gather and write, on rank 0."""
+        assert self.share is not None
+        whole = gathered(tree, self.share)
+        if self.share.group.leads:
+            super().put(whole)
+
+
+def gathered(tree: Tree, share: Share) -> Tree:
+    """On rank 0 the tree with the parts of all ranks put together; the other ranks only send theirs."""
+    known: dict[tuple[int, torch.Size], Tensor] = {}
+
+    def whole(part: Tensor, sizes: list[int]) -> Tensor:
+        name = part.data_ptr(), part.shape
+        if name not in known:
+            found = share.group.gather(part, sizes)
+            known[name] = part if found is None else found
+        return known[name]
+
+    return _mapped(tree, lambda x: whole(x, _sizes(share.nodes)), lambda x: whole(x, _sizes(share.entries)))
+
+
+def split(tree: Tree, share: Share) -> Tree:
+    """This rank's part of such a tree."""
+    return _mapped(tree, lambda x: x[share.node_slice].clone(), lambda x: x[share.entry_slice].clone())
+
+
+def _sizes(bounds: Tree) -> list[int]:
+    return [int(b - a) for a, b in pairwise(bounds)]
+
+
+def _mapped(tree: Tree, node: Callable[[Tensor], Tensor], entry: Callable[[Tensor], Tensor]) -> Tree:
+    """The tree with what is per node and per entry replaced."""
+
+    def visit(value: Tree, name: str, above: str) -> Tree:
+        if isinstance(value, Tensor):
+            if name in PER_NODE and value.ndim == 2:
+                return node(value)
+            return entry(value) if above == "weights" else value
+        if name == "tried":  # [start, opinion, weights of q]
+            return [[start, node(opinion), weights] for start, opinion, weights in value]
+        if hasattr(value, "items"):
+            return {key: visit(item, key, name) for key, item in value.items()}
+        return value
+
+    return visit(tree, "", "")

@@ -1,0 +1,57 @@
+"""What a fit does about ranks: it gets its part of the problem, and rank 0 gets the whole result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ....kernels import set_threads
+from ....kernels.place import placed
+from ....model.problem import Problem, make_problem
+from ....runs.ranks import launch
+from .checkpoints import gathered
+from .sharing import SharedProblem, share_out
+
+if TYPE_CHECKING:
+    import torch
+
+    from ....graph.graph import Graph
+    from ....model.settings import Settings
+    from .group import Group
+
+
+@contextmanager
+def laid_out(graph: Graph, s: Settings, device: torch.device, group: Group | None) -> Iterator[Problem]:
+    """Within the block: the problem of a graph, or this rank's part of it where a group trains together."""
+    if group is None:
+        yield make_problem(graph, s.normalize, s.dropout_input, device)
+        return
+    whole = make_problem(replace(graph), s.normalize, s.dropout_input, device)  # a copy, so that A + I is not kept
+    problem = share_out(whole, s, group)
+    del whole
+    assert problem.share is not None
+    with _own_threads(s.threads), placed(problem.share.place):
+        yield problem
+
+
+def whole_state(problem: Problem, state: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The state of the chosen epoch with all ranks' parts; None on the ranks that don't lead."""
+    if not isinstance(problem, SharedProblem) or state is None:
+        return state
+    assert problem.share is not None
+    found: dict[str, Any] = gathered(state, problem.share)
+    return found if problem.share.group.leads else None
+
+
+@contextmanager
+def _own_threads(asked: int) -> Iterator[None]:
+    """Without a number that was asked for, the ranks of a machine share its cores."""
+    share = launch.threads()
+    before = set_threads(0)
+    set_threads(before if asked or share is None or 0 < before <= share else share)
+    try:
+        yield
+    finally:
+        set_threads(before)

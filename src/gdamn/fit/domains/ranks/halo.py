@@ -1,0 +1,109 @@
+"""The halo: rows of other ranks that this rank's entries name, fetched before a product and given back after it.
+
+A rank owns a run of nodes and the entries of A + I in their rows. Against the columns of those entries stand its own
+nodes first, then its halo. Products are then the same as in one process: the entries of a row stand in the same order.
+"""
+# mypy: disable-error-code="no-untyped-call,misc,no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd import Function
+
+from ....graph.pattern import Pattern
+from .group import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Halo:
+    """Who needs which of whose rows.
+
+    Attributes:
+        own: number of this rank's own nodes.
+        take: rows that come from each rank, in the order of the halo.
+        give: rows that go to each rank; lent: their numbers among the own ones, below each other.
+    """
+
+    group: Group
+    own: int
+    take: list[int]
+    give: list[int]
+    lent: Tensor
+
+    @property
+    def size(self) -> int:
+        """Nodes of the halo."""
+        return sum(self.take)
+
+    def fetch(self, own: Tensor) -> Tensor:
+        """Own rows [n, H], then those of the halo: [n + halo, H]."""
+        out = own.new_empty((self.own + self.size, own.shape[1]))
+        out[: self.own] = own
+        self.group.exchange(own[self.lent.to(own.device)], self.give, self.take, out[self.own :])
+        return out
+
+    def give_back(self, rows: Tensor) -> Tensor:
+        """Own rows [n, H] of [n + halo, H], plus what other ranks have in their halos for them, in rank order."""
+        out = rows[: self.own].clone()
+        found = self.group.exchange(rows[self.own :], self.take, self.give)
+        for part, places in zip(found.split(self.give), self.lent.to(out.device).split(self.give), strict=True):
+            out[places] += part  # a rank names a row once
+        return out
+
+
+class _Fetch(Function):
+    @staticmethod
+    def forward(ctx, halo: Halo, own: Tensor) -> Tensor:
+        ctx.halo = halo
+        return halo.fetch(own)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        return None, ctx.halo.give_back(grad)
+
+
+@dataclass(frozen=True, eq=False)
+class HaloPattern(Pattern):
+    """Rows of a square pattern that one rank owns; the columns are its own nodes and its halo: shape [n, n + halo]."""
+
+    halo: Halo | None = None
+
+    def extended(self, dense: Tensor) -> Tensor:
+        """The rows [n, H] with those of the halo below them; the gradient of those goes back to their owners."""
+        found: Tensor = _Fetch.apply(self.halo, dense)
+        return found
+
+    def collected(self, columns: Tensor) -> Tensor:
+        """Sums per column [n + halo, H] with those of the other ranks: [n, H]."""
+        assert self.halo is not None
+        return self.halo.give_back(columns)
+
+
+def halo_pattern(pattern: Pattern, bounds: NDArray[np.int64], group: Group) -> tuple[HaloPattern, NDArray[np.int32]]:
+    """The part of a square pattern whose rows this rank owns, and the nodes [halo] of its halo."""
+    first, last = int(bounds[group.rank]), int(bounds[group.rank + 1])
+    begin, end = int(pattern.indptr[first]), int(pattern.indptr[last])
+    columns = pattern.indices[begin:end]
+    own = (columns >= first) & (columns < last)
+    outside = np.unique(columns[~own])  # sorted, so the owners come in the order of the ranks
+    local = np.where(own, columns - first, last - first + np.searchsorted(outside, columns)).astype(np.int32)
+    shape = last - first, last - first + len(outside)
+    made = HaloPattern.from_csr(pattern.indptr[first : last + 1] - begin, local, shape)
+    assert isinstance(made, HaloPattern)
+    halo = _agree(outside, bounds, group)
+    return replace(made, first_entry=begin, halo=halo), outside
+
+
+def _agree(outside: NDArray[np.int32], bounds: NDArray[np.int64], group: Group) -> Halo:
+    """Tell every owner which of its nodes this rank needs."""
+    take = np.diff(np.searchsorted(outside, bounds)).tolist()
+    ones = [1] * group.size
+    give = group.exchange(torch.tensor(take, device=group.device), ones, ones).tolist()
+    wanted = group.exchange(torch.as_tensor(outside.astype(np.int64), device=group.device), take, give)
+    first, last = int(bounds[group.rank]), int(bounds[group.rank + 1])
+    return Halo(group, last - first, take, give, (wanted - first).cpu())

@@ -1,0 +1,298 @@
+"""Algorithm 1 of the paper: pre-train q, then alternate M-step and E-step.
+
+Line numbers in the comments are those of the paper's Algorithm 1. Two networks take part: q carries features,
+p (label_network.py) carries labels and features over edges that its hard attention keeps and its soft attention
+weighs (attention.py). The objectives are in objectives.py. A fit that is resumed from a checkpoint runs through
+the same lines and skips the epochs that are done.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..kernels import Key
+from ..kernels.place import here
+from ..model.adjacency import Adjacency, gcn_adjacency, loops_only
+from ..model.inputs import Block
+from ..model.label_network import LabelNetwork
+from ..model.objectives import e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
+from ..model.problem import Problem
+from ..model.propagators import draws, make_propagator
+from ..model.settings import Settings
+from . import checkpoint
+from .checkpoint import Checkpoint, Part, part_of
+from .checkpoint_file import Tree
+from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
+
+STARTS = ("graph", "similar", "features")
+"""What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
+
+
+def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
+    """Fit q and p; the watch keeps the history and the state of q's best epoch."""
+    EM(problem, settings, watch, checkpoint.of_fit("gdamn", settings, problem)).run()
+
+
+class EM:
+    """One fit: the problem, the two networks, and the steps of Algorithm 1 as methods."""
+
+    def __init__(
+        self, problem: Problem, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None
+    ) -> None:
+        self.problem, self.s, self.watch, self.checkpoint = problem, settings, watch, checkpoint
+        self.root = Key(settings.seed).fold("gdamn")
+        self.q = self.new_q(self.root.fold("start q"))
+        self.p = self.new_p()
+        self.start = "graph"
+        self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
+        self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
+        self.found: dict[str, Any] = {}  # what the last E-step learned from
+        if checkpoint is not None:
+            checkpoint.keep("watch", watch.part())
+            checkpoint.keep("em", Part(self.state, self.resume))
+
+    def new_q(self, key: Key) -> nn.Module:
+        """A fresh feature propagator q_θ."""
+        s, problem = self.s, self.problem
+        q = make_propagator(s.propagator, [problem.x.width], problem.num_classes, s, make_generator(key))
+        return q.to(problem.device)
+
+    def new_p(self) -> LabelNetwork:
+        """The fresh label propagator p_φ with its attention."""
+        return LabelNetwork(self.problem, self.s, make_generator(self.root.fold("start p"))).to(self.problem.device)
+
+    def run(self) -> None:
+        """Algorithm 1."""
+        s = self.s
+        opinion = self.opinion if self.iteration else self.pretrain()  # line 3
+        for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
+            self.iteration, self.opinion = iteration, opinion
+            key = self.root.fold("iteration").fold(iteration)
+            before = opinion.argmax(1)
+
+            labels = self.annotate(opinion, key.fold("annotate"))  # line 6
+            self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
+
+            opinion = self.improve(labels, iteration, key)  # lines 13 to 16
+
+            changed = share_changed(before, opinion.argmax(1))
+            if s.tolerance > 0 and changed <= s.tolerance:
+                break
+        if s.em_iterations:
+            self.keep_structure()
+
+    def improve(self, labels: Tensor, iteration: int, key: Key) -> Tensor:
+        """Lines 13 to 16: what p says of the nodes and of the edges, and q's opinion after learning from it."""
+        posterior = self.p.posterior(labels, self.s.samples, key.fold("posterior"))  # line 13
+        weights = self.p.reweighting(labels, key.fold("reweight"))  # line 14
+        self.found = {"labels": labels, "posterior": posterior, "weights": weights}
+        return self.e_step(posterior, weights, iteration, key.fold("E"))  # lines 15 and 16
+
+    def starts(self) -> tuple[str, ...]:
+        """What ``start=auto`` tries."""
+        return STARTS
+
+    def pretrain(self) -> Tensor:
+        """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
+        start = self.s.start
+        if start == "auto" and here().count(len(self.problem.val)) == 0:
+            start = "graph"
+        for name in self.starts() if start == "auto" else (start,):
+            if name not in self.tried:
+                self.q = self.new_q(self.root.fold("start q"))
+                self.tried[name] = self.pretrain_on(name), self.q
+        self.choose_start(max(self.tried, key=self.reached) if start == "auto" else start)  # a tie goes to the first
+        opinion, self.q = self.tried[self.start]
+        self.tried.clear()
+        return opinion
+
+    def reached(self, name: str) -> float:
+        """The best validation accuracy of a pre-training."""
+        records = [record for record in self.watch.history if record["start"] == name]
+        return max((record["val_accuracy"] for record in records), default=0.0)
+
+    def choose_start(self, name: str) -> None:
+        """Go on, with q and p, on the graph of this name."""
+        self.start = name
+        if name == "similar":
+            self.problem = self.weighed
+            self.p = self.new_p()
+
+    @cached_property
+    def weighed(self) -> Problem:
+        """The problem on the graph whose edges weigh as their ends' features agree."""
+        return self.problem.weighed_by_features()
+
+    def pretrain_on(self, name: str) -> Tensor:
+        """Line 3 on one graph: the known labels, with the entropy regulariser."""
+        s, self.start = self.s, name
+        problem = self.weighed if name == "similar" else self.problem
+        plain = loops_only if name == "features" else gcn_adjacency
+        adjacency = plain(problem.structure, problem.device)
+        beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
+        target = pretrain_target(problem.labels, problem.train)
+        choosable = s.em_iterations == 0 or s.candidates == "all"
+        found = {"weights": {"used": adjacency.values}} if choosable else None
+        return self.train_q(
+            adjacency, target, beta, s.pretrain_epochs, 0, found, self.root.fold("pre-train").fold(name)
+        )
+
+    def annotate(self, opinion: Tensor, key: Key) -> Tensor:
+        """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
+        s, classes = self.s, self.problem.num_classes
+        labels = F.softmax(opinion.clamp_min(1e-30).log() / s.pseudo_temperature, dim=1)
+        if s.pseudo_labels == "argmax":
+            labels = F.one_hot(opinion.argmax(1), classes).float()
+        elif s.pseudo_labels == "sample":
+            drawn = torch.multinomial(here().all_rows(labels).cpu(), 1, generator=make_generator(key))
+            mine = here().own_rows(drawn, len(labels)).to(labels.device)
+            labels = F.one_hot(mine[:, 0], classes).float()
+        return self.problem.with_known_labels(labels)
+
+    def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
+        """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
+        s, p = self.s, self.p
+        target, draw = m_step_target(labels), p.learner(labels)
+        p.train()
+
+        def loss(step: Key) -> dict[str, Tensor]:
+            weights, kl = draw(step.fold("structure"))  # lines 7 to 9
+            predicted = p(labels, weights, step)  # line 10
+            return p_loss(predicted, target, kl, float(s.beta), s.kl_weight)  # line 11
+
+        def after(epoch: int, values: Record, started: float) -> None:
+            record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
+            self.watch.record(record, s.epochs, started)
+
+        groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
+        run_epochs(groups, s.learning_rate, s.epochs, loss, after, key, self.checkpoint, part_of(p))
+
+    def e_step(self, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
+        """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
+        s, problem = self.s, self.problem
+        if s.restart_q:
+            self.q = self.new_q(key.fold("start q"))
+        adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
+        target = e_step_target(problem.labels, problem.train, posterior, problem.rest, s.lambda_, s.e_step)
+        return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, self.found, key)
+
+    def train_q(
+        self,
+        adjacency: Adjacency,
+        target: Tensor,
+        beta: float,
+        epochs: int,
+        iteration: int,
+        found: dict[str, Any] | None,
+        key: Key,
+    ) -> Tensor:
+        """Train q on a target, evaluating after every epoch; returns its opinion for the next M-step.
+
+        Args:
+            target: [N, C], each row with its weight in the loss.
+            beta: weight of the entropy regulariser.
+            found: what to keep with an epoch that is chosen; None where epochs can't be chosen.
+
+        Returns:
+            [N, C] q's distribution, the mean over its last ``annotate_epochs`` epochs.
+        """
+        q, problem, s = self.q, self.problem, self.s
+        shown = copy.deepcopy(q) if s.average else q  # what predicts
+        logits = predict(shown, adjacency, problem.x)
+        opinion = F.softmax(logits, dim=1)
+        first = epochs - min(s.annotate_epochs, epochs)
+        passed = 0
+        state: Callable[[], dict[str, Any]] | None = None
+        if found is not None:
+            state = lambda: {**found, "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}  # noqa: E731
+
+        def loss(step: Key) -> dict[str, Tensor]:
+            passes = draws(q, adjacency, [problem.x], step, s.draws)
+            rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
+            sharpening = s.consistency_temperature, s.consistency_confidence
+            return passes_loss(passes, target, beta, rise * s.consistency, *sharpening)
+
+        def after(epoch: int, values: Record, started: float) -> None:
+            nonlocal logits, opinion, passed
+            passed = epoch + 1
+            if s.average:
+                follow(shown, q, min(s.average, (epoch + 1) / (epoch + 10)))
+            logits = predict(shown, adjacency, problem.x)
+            if epoch >= first:
+                opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
+            where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
+            self.watch.record({**where, **values, **evaluate(problem, logits)}, epochs, started, state)
+
+        def save() -> Tree:
+            return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
+
+        def load(kept: Tree) -> None:
+            nonlocal opinion, passed
+            q.load_state_dict(kept["q"])
+            shown.load_state_dict(kept["shown"])
+            opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
+
+        groups = decayed(q, self.decay(iteration), s.decay)
+        run_epochs(groups, s.learning_rate, epochs, loss, after, key, self.checkpoint, Part(save, load))
+        return opinion
+
+    def phase(self, iteration: int) -> str:
+        """What q's epochs are called in the history."""
+        if iteration:
+            return f"E-step {iteration}"
+        return "pre-train" if self.start == "graph" else f"pre-train ({self.start})"
+
+    def decay(self, iteration: int) -> float:
+        """Weight decay until the first EM iteration ends, and after it."""
+        return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
+
+    def keep_structure(self) -> None:
+        """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
+        best = self.watch.best_state
+        if best is None or "posterior" in best:
+            return
+        best.update(labels=self.found["labels"], posterior=self.found["posterior"], p=copy_state(self.p))
+        if "weights" in best:
+            weights, used = self.found["weights"], best["weights"]["used"]
+            best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}
+
+    def state(self) -> Tree:
+        """What a checkpoint keeps of the fit beside the epochs under way."""
+        tried = [[name, opinion, q.state_dict()] for name, (opinion, q) in self.tried.items()]
+        networks = {"q": self.q.state_dict(), "p": self.p.state_dict()}
+        where = {"iteration": self.iteration, "start": self.start, "opinion": self.opinion}
+        return {**where, **networks, "tried": tried}
+
+    def resume(self, kept: Tree) -> None:
+        """Go on from such a state."""
+        self.iteration, self.opinion = kept["iteration"], kept["opinion"].to(self.problem.device)
+        if self.iteration:
+            self.choose_start(kept["start"])
+        for name, opinion, weights in kept["tried"]:
+            q = self.new_q(self.root.fold("start q"))
+            q.load_state_dict(weights)
+            self.tried[name] = opinion.to(self.problem.device), q
+        self.q.load_state_dict(kept["q"])
+        self.p.load_state_dict(kept["p"])
+
+
+def share_changed(before: Tensor, after: Tensor) -> float:
+    """The share of the nodes whose class is another."""
+    changed = (before != after).float()
+    return (here().sum(changed.sum()) / here().rows_of(changed)).item() if not here().whole else changed.mean().item()
+
+
+@torch.no_grad()
+def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
+    """q's logits [N, C] without dropout."""
+    q.eval()
+    logits: Tensor = q(adjacency, [x], None)
+    q.train()
+    return logits

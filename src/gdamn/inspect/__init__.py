@@ -1,0 +1,1 @@
+"""Facts and warnings about a graph before anything is trained on it."""

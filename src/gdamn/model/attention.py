@@ -1,0 +1,81 @@
+"""The decoupled attention: hard on labels, soft on features, and their stable fusion.
+
+==========  =======================================================================  ======================
+paper        equation                                                                 here
+==========  =======================================================================  ======================
+Hard_Att     A ⊙ sigmoid(Ŷ Q Ŷᵀ), on the edges only                                   HardAttention
+A^hard       a binary sample of it, by the Gumbel trick                               HardAttention.sample
+Soft_Att     h_i = s ⊙ ReLU(W x_i), δ_ij = -cos(h_i, h_j),                            SoftAttention
+             A^soft_ij = A^hard_ij exp δ_ij / Σ_j A^hard_ij exp δ_ij
+A^stable     Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X)                                          stable
+==========  =======================================================================  ======================
+
+Self-loops have hard attention 1 and are never sampled (docs/method.md).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..graph.structure import Structure
+from ..kernels import Key, binary_concrete, edge_softmax, gram, matmul, sddmm, unit_rows
+from .inputs import Block
+
+
+class HardAttention(nn.Module):
+    """Which edges exist, from the label distributions of their ends: the encoder g_φ."""
+
+    def __init__(self, classes: int, temperature: float, symmetric: bool) -> None:
+        super().__init__()
+        self.Q = nn.Parameter(torch.eye(classes))
+        self.temperature = temperature
+        self.symmetric = symmetric
+
+    def logits(self, structure: Structure, labels: Tensor) -> Tensor:
+        """ŷ_i Q ŷ_j on every entry: labels [N, C] -> [E]."""
+        return sddmm(structure.pattern, self.turned(labels), labels)
+
+    def turned(self, labels: Tensor) -> Tensor:
+        """Ŷ Q [N, C], so that the logit of an edge is the product of its row i with ŷ_j."""
+        return matmul(labels, (self.Q + self.Q.T) / 2 if self.symmetric else self.Q)
+
+    def sample(self, structure: Structure, logits: Tensor, key: Key) -> Tensor:
+        """A^hard: [E] of 0 and 1, one noise per undirected pair, straight-through gradient to the logits."""
+        pair = structure.tensor("pair", logits.device)
+        free = structure.tensor("free", logits.device)
+        return binary_concrete(logits, pair, free, self.temperature, key)
+
+    @staticmethod
+    def probabilities(structure: Structure, logits: Tensor) -> Tensor:
+        """sigmoid of the logits, 1 on self-loops: [E]."""
+        free = structure.tensor("free", logits.device)
+        return torch.where(free, torch.sigmoid(logits), torch.ones_like(logits))
+
+
+class SoftAttention(nn.Module):
+    """How much each edge that exists counts: more where the features differ."""
+
+    def __init__(self, features: int, projection: int, temperature: float) -> None:
+        super().__init__()
+        self.W_proj = nn.Parameter(torch.empty(features, projection))
+        self.s = nn.Parameter(torch.ones(projection))
+        self.temperature = temperature
+
+    def scores(self, structure: Structure, x: Block) -> Tensor:
+        """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
+        return gram(structure.pattern, self.units(x), -1 / self.temperature)
+
+    def units(self, x: Block) -> Tensor:
+        """h_i / |h_i| with h_i = s ⊙ ReLU(W x_i): [N, m]."""
+        return unit_rows(x.linear(self.W_proj, None), self.s)
+
+
+def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:
+    """A^soft: softmax of the scores over each node's entries, weighted by the structure ``hard``: [E]."""
+    return edge_softmax(structure.pattern, scores, hard)
+
+
+def stable(hard: Tensor, soft: Tensor) -> Tensor:
+    """A^stable = Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X): [E]."""
+    return hard * soft

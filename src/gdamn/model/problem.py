@@ -1,0 +1,136 @@
+"""Problem: a graph as tensors on a device, with only the labels that training may read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..errors import ConfigError, TrainingError
+from ..graph.graph import Graph
+from ..graph.structure import Structure
+from .inputs import Block, feature_block
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What a fit sees of the labels. Those outside train and validation never enter it.
+
+    Attributes:
+        labels: [N, C] one-hot on training nodes, 0 elsewhere.
+        train: [L] training nodes; rest: [N - L] all others.
+        val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
+    """
+
+    labels: Tensor
+    train: Tensor
+    rest: Tensor
+    val: Tensor
+    val_labels: Tensor
+    train_labels: Tensor
+    device: torch.device
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.labels)
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return int(self.labels.shape[1])
+
+    def with_known_labels(self, distribution: Tensor) -> Tensor:
+        """The distribution [N, C] with the rows of training nodes replaced by their labels."""
+        known = distribution.clone()
+        known[self.train] = self.labels[self.train]
+        return known
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Labelled):
+    """What a fit sees.
+
+    Attributes:
+        structure: A + I.
+        x: the features.
+    """
+
+    structure: Structure
+    x: Block
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return bool((self.structure.weights != 1).any())
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """All that decides a fit, with the settings."""
+        x, pattern = self.x, self.structure.pattern
+        found: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
+        found += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
+        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values)
+        return found + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
+
+    def weighed_by_features(self) -> Problem:
+        """The same problem on A ⊙ C with C_ij = max(cos(x_i, x_j), 0) over its mean on the edges.
+
+        A wrong edge joins nodes whose features have less in common than those of a right one, so it counts less.
+        Divided by the mean, an average edge weighs as much as a loop, as it does in the plain graph.
+        """
+        cosines = self.x.cosines(self.structure.pattern).clamp_min(0).cpu().numpy()
+        edges = cosines[self.structure.off_loop]
+        mean = float(edges.mean(dtype=np.float64)) if len(edges) else 0.0
+        return replace(self, structure=self.structure.weighed((cosines / max(mean, 1e-12)).astype(np.float32)))
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called so; ``auto`` is a GPU where torch finds one, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()  # meta makes tensors, but they hold nothing
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError, ValueError, TypeError):
+        raise ConfigError(f"Device '{name}' can't be used here; choose cpu or auto.") from None
+    return device
+
+
+def make_problem(graph: Graph, normalize: str, dropout_input: float, device: torch.device) -> Problem:
+    """Check that the graph can be learned from, and lay it out on the device."""
+    check_learnable(graph)
+    x = feature_block(graph.features, normalize, dropout_input, device)
+    return Problem(structure=graph.structure, x=x, device=device, **known_labels(graph, device))
+
+
+def check_learnable(graph: Graph) -> None:
+    """Refuse a graph that has nothing to learn, or nothing to learn from."""
+    labels = graph.labels[graph.train_mask]
+    if len(labels) == 0:
+        raise TrainingError(f"Graph '{graph.name}' has no training nodes; mark some labelled nodes in train_mask.")
+    if len(np.unique(labels)) < 2:
+        raise TrainingError(f"All training nodes of '{graph.name}' have one label; at least two classes are needed.")
+    if graph.num_features == 0:
+        raise TrainingError(f"Graph '{graph.name}' has no features; give each node at least one.")
+
+
+def known_labels(graph: Graph, device: torch.device) -> dict[str, Tensor]:
+    """The labels that training may read, as a :class:`Problem` has them."""
+    train, val = np.flatnonzero(graph.train_mask), np.flatnonzero(graph.val_mask)
+    train_labels = torch.as_tensor(graph.labels[train]).to(device)
+    labels = torch.zeros(graph.num_nodes, graph.num_classes, device=device)
+    nodes = torch.as_tensor(train).to(device)
+    labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
+    return {
+        "labels": labels,
+        "train": nodes,
+        "rest": torch.as_tensor(np.flatnonzero(~graph.train_mask)).to(device),
+        "val": torch.as_tensor(val).to(device),
+        "val_labels": torch.as_tensor(graph.labels[val]).to(device),
+        "train_labels": train_labels,
+    }

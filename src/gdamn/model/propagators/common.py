@@ -1,0 +1,49 @@
+"""What the propagators share: the start of the weights, and a first layer over input blocks side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ...kernels import Key
+from ..inputs import Block
+
+
+def initialise(weights: Sequence[Tensor], how: str, generator: torch.Generator) -> None:
+    """Uniform start of one weight matrix given in parts [fan_in_part, fan_out].
+
+    xavier: ±√(6 / (fan_in + fan_out)); kaiming: ±√(6 / fan_in).
+    """
+    fan_in, fan_out = sum(w.shape[0] for w in weights), weights[0].shape[1]
+    bound = math.sqrt(6 / max(fan_in + (fan_out if how == "xavier" else 0), 1))
+    with torch.no_grad():
+        for w in weights:
+            w.copy_((torch.rand(w.shape, generator=generator) * 2 - 1) * bound)
+
+
+def new_weights(shapes: Iterable[tuple[int, int]]) -> nn.ParameterList:
+    """Weight matrices of these shapes, to be started by :func:`initialise`."""
+    return nn.ParameterList([nn.Parameter(torch.empty(a, b)) for a, b in shapes])
+
+
+def new_biases(sizes: Iterable[int]) -> nn.ParameterList:
+    """Biases of these sizes, which start at 0."""
+    return nn.ParameterList([nn.Parameter(torch.zeros(size)) for size in sizes])
+
+
+def child(key: Key | None, part: int | str) -> Key | None:
+    """The child of a key; none of none, which means evaluation."""
+    return None if key is None else key.fold(part)
+
+
+def side_by_side(blocks: Sequence[Block], weights: Iterable[Tensor], key: Key | None) -> Tensor:
+    """[B_1‖B_2‖…] W, with W given as one part per block: [N, H]; each block with its own dropout."""
+    place = child(key, "input")
+    total: Tensor | None = None
+    for i, (block, weight) in enumerate(zip(blocks, weights, strict=True)):
+        total = block.linear(weight, child(place, i), total)
+    assert total is not None
+    return total

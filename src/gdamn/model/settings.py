@@ -1,0 +1,278 @@
+"""Every setting of GDAMN: its type, default, range and meaning, in this one place.
+
+Names follow the paper where it has one. Each silence of the paper is a setting here, so that measurement decides;
+docs/method.md names the choices and what was measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..system import reading
+
+Setting = int | float | str | bool
+
+
+def setting(
+    default: Any, doc: str, choices: tuple[Any, ...] = (), low: float | None = None, high: float | None = None
+) -> Any:
+    """A field of a settings class with its documentation, its choices or its range."""
+    return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class BaseSettings:
+    """Settings that every estimator has."""
+
+    seed: int = setting(0, "Seed of the initial weights and of all noise.", low=0)
+    device: str = setting("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
+    threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """All setting names."""
+        return [f.name for f in dataclasses.fields(cls)]
+
+    @classmethod
+    def make(cls, **values: Any) -> BaseSettings:
+        """Check names, types and ranges, and build; a number given as an int where a float belongs is fine."""
+        hints = get_type_hints(cls)
+        checked = {}
+        for name, value in values.items():
+            checked[name] = _check(name, value, hints, cls)
+        return cls(**checked)
+
+
+def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]) -> Any:
+    """The value of one setting in its own type, or an error that says what it can be."""
+    spec = {f.name: f for f in dataclasses.fields(cls)}.get(name)
+    if spec is None:
+        close = difflib.get_close_matches(name, cls.names(), n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(cls.names())}."
+        raise ConfigError(f"There is no setting '{name}'; {hint}")
+    if isinstance(value, np.generic):
+        value = value.item()
+    kinds = get_args(hints[name]) or (hints[name],)
+    if float in kinds and type(value) is int and abs(value) < 1 << 1023:
+        value = float(value)
+    if type(value) not in kinds:
+        wanted = " or ".join(k.__name__ for k in kinds)
+        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {wanted}.")
+    choices = spec.metadata["choices"]
+    if choices and value not in choices and isinstance(value, str):
+        what = "a number or " if float in kinds else "one of "
+        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
+    if name == "device" and str(value).partition(":")[0] == "meta":  # others are asked when a fit begins
+        raise ConfigError("Setting 'device' is 'meta', which holds no numbers; choose cpu or auto.")
+    low, high = spec.metadata["low"], spec.metadata["high"]
+    if not isinstance(value, str) and (
+        value != value or (low is not None and value < low) or (high is not None and value > high)
+    ):
+        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {_range_text(low, high)}.")
+    return value
+
+
+def _range_text(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"between {low:g} and {high:g}"
+    return f"at least {low:g}" if low is not None else f"at most {high:g}"
+
+
+PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
+"""The networks that q and p can be (propagators/)."""
+
+
+@dataclass(frozen=True)
+class Settings(BaseSettings):
+    """The settings of GDAMN. Equation names are those of docs/method.md.
+
+    The defaults are for a graph that nobody has tuned for (docs/accuracy.md); the presets of the paper's data sets
+    have the paper's settings where it states them.
+    """
+
+    propagator: str = setting("gcn", "The network of q; the paper's is gcn.", PROPAGATORS)
+    p_propagator: str = setting("gcn", "The network of p; the paper's is gcn.", PROPAGATORS)
+    hidden: int = setting(64, "Hidden units of p and q.", low=1)
+    layers: int = setting(2, "Layers of p and q.", low=1, high=64)
+    projection: int = setting(64, "m, the size of the projection that the soft attention compares.", low=1)
+    batch_norm: bool = setting(False, "Batch normalisation between the layers (the paper's 3-layer networks).")
+    heads: int = setting(8, "Attention heads of the propagator gat.", low=1)
+    steps: int = setting(8, "Propagation steps of appnp, dagnn and random; convolutions of gcnii.", low=0)
+    teleport: float = setting(0.1, "Share of the start in every step of appnp and gcnii.", low=0, high=1)
+    drop_node: float = setting(
+        0.5, "Probability that the propagator random leaves out a node's features.", low=0, high=0.99
+    )
+    init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
+    normalize: str = setting(
+        "auto",
+        "Features: each row divided by its sum (row), the same of what isn't 0 (binary), columns standardised "
+        "(standard), as they are (none); auto: standard where they are dense measurements as they were taken, "
+        "else row where none is negative, else none.",
+        ("auto", "row", "binary", "standard", "none"),
+    )
+
+    start: str = setting(
+        "auto",
+        "Pre-train q on the graph (the paper), on the graph whose edges weigh as their ends' features agree (similar), "
+        "without edges (features), or on each and go on with the one of the highest validation accuracy (auto).",
+        ("graph", "similar", "features", "auto"),
+    )
+    candidates: str = setting(
+        "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")
+    )
+    pretrain_epochs: int = setting(200, "Epochs of q before EM.", low=0)
+    epochs: int = setting(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
+    em_iterations: int = setting(2, "EM iterations, at most.", low=0)
+    tolerance: float = setting(
+        0.0, "Stop EM when an iteration changes the label of at most this share of nodes; 0 never stops early.", low=0
+    )
+    learning_rate: float = setting(0.01, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
+    weight_decay_later: float = setting(1e-4, "The same after the first EM iteration.", low=0)
+    decay: str = setting(
+        "first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first")
+    )
+    average: float = setting(
+        0.0,
+        "q predicts with a moving average of its weights that keeps this share per epoch; 0: the weights.",
+        low=0,
+        high=0.9999,
+    )
+    restart_q: bool = setting(False, "Start q afresh in each E-step instead of going on with its weights.")
+
+    dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
+    dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
+    dropout_labels: float = setting(
+        0.5, "Dropout of the label input of p, lest it copy through the self-loop.", low=0, high=0.99
+    )
+    dropout_attention: float = setting(0.2, "Dropout of aggregation weights in training.", low=0, high=0.99)
+
+    beta: float | str = setting(
+        0.2,
+        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
+        ("auto",),
+        low=0,
+    )
+    beta_pretrain: float = setting(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
+    beta_e_step: float = setting(0.0, "β in the E-step; the paper has none.", low=0)
+    draws: int = setting(1, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
+    consistency: float = setting(1.0, "Weight of the consistency between q's passes, where draws > 1.", low=0)
+    consistency_temperature: float = setting(0.5, "Sharpening of the passes' mean.", low=1e-3)
+    consistency_confidence: float = setting(
+        0.0, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
+    )
+    consistency_warmup: int = setting(0, "Epochs of pre-training over which the consistency's weight rises.", low=0)
+    lambda_: float = setting(0.8, "λ, weight of the unlabelled nodes in the E-step.", low=0)
+    e_step: str = setting(
+        "means", "E-step: mean over L plus λ times mean over U, or their sums over N.", ("means", "sums")
+    )
+    kl_weight: float = setting(1.0, "Weight of the KL between hard attention and prior.", low=0)
+    kl_per: str = setting("node", "The KL as a mean over edges, or as a sum divided by N.", ("edge", "node"))
+    prior_clamp: float = setting(1e-4, "The prior cos(ŷi, ŷj) is kept this far from 0 and 1.", low=1e-7, high=0.49)
+
+    hard: bool = setting(True, "Hard attention on labels; False is the paper's 'w/o Hard'.")
+    soft: bool = setting(True, "Soft attention on features; False is the paper's 'w/o Soft'.")
+    hard_temperature: float = setting(0.5, "Temperature of the binary concrete sample.", low=1e-3)
+    soft_temperature: float = setting(1.0, "The soft attention's scores are divided by this.", low=1e-3)
+    symmetric_q: bool = setting(True, "Use (Q + Qᵀ)/2 in place of Q.")
+    pseudo_labels: str = setting(
+        "soft", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample")
+    )
+    pseudo_temperature: float = setting(1.0, "Temperature of q's distribution when Ŷ is made from it.", low=1e-3)
+    annotate_epochs: int = setting(50, "q's distribution is its mean over this many last epochs of a phase.", low=1)
+    p_input: str = setting("both", "What p sees: labels and features [Ŷ‖X], or labels only (GMNN).", ("both", "labels"))
+    samples: int = setting(5, "S, sampled structures for p's posterior.", low=1)
+    reweight_samples: int = setting(
+        0, "Structures averaged to re-weight q's graph in place of A_stable; 0 uses A_stable.", low=0
+    )
+    reweight: str = setting(
+        "stable", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
+    )
+    stable_norm: str = setting("sym", "Normalisation of that graph.", ("none", "row", "sym"))
+
+    batch: str = setting(
+        "auto",
+        "What a step sees: the whole graph (full), the same with the least memory (fused), a part of it with its halo "
+        "(partition), some nodes with sampled neighbours (neighbour); auto: the first of these that memory allows.",
+        ("auto", "full", "fused", "partition", "neighbour"),
+    )
+    batch_nodes: int = setting(0, "Nodes of a batch that its losses count; 0: about two million entries.", low=0)
+    halo: int = setting(1, "Hops of halo around a part; -1: as many as layers, which is exact.", low=-1)
+    fanout: int = setting(10, "Neighbours sampled per node and hop where batch is neighbour.", low=1)
+    accumulate: bool = setting(False, "One step of Adam per epoch, on the gradients of all batches.")
+    partitioner: str = setting(
+        "auto", "How parts are found: metis, stream, order of the nodes.", ("auto", "metis", "stream", "order")
+    )
+    memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
+
+
+@dataclass(frozen=True)
+class PlusSettings(Settings):
+    """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
+
+    propagator: str = setting("random", "The network of q.", PROPAGATORS)
+    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
+    draws: int = setting(2, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
+    consistency_confidence: float = setting(
+        0.5, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
+    )
+    consistency_warmup: int = setting(50, "Epochs of pre-training over which the consistency's weight rises.", low=0)
+    beta: float | str = setting(
+        0.0,
+        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
+        ("auto",),
+        low=0,
+    )
+    lambda_: float = setting(0.3, "λ, weight of the unlabelled nodes in the E-step.", low=0)
+    dropout_attention: float = setting(0.0, "Dropout of aggregation weights in training.", low=0, high=0.99)
+    soft: bool = setting(False, "Soft attention on features in p.")
+    reweight: str = setting(
+        "hard", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
+    )
+
+
+BEFORE: dict[str, Setting] = {
+    "batch": "auto",
+    "batch_nodes": 0,
+    "halo": 1,
+    "fanout": 10,
+    "accumulate": False,
+    "partitioner": "auto",
+    "memory": 0.0,
+}
+"""Settings that older results don't name, with the values that do what was done then."""
+
+
+def completed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an older result, with what they did not name then and the new ones do."""
+    return {**{key: value for key, value in BEFORE.items() if key in new}, **old}
+
+
+BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""The values that beta='auto' tries: the paper's."""
+
+PRESET_FILE = Path(__file__).with_name("presets.toml")
+
+
+@cache
+def presets() -> dict[str, dict[str, dict[str, Setting]]]:
+    """Per method and data set, what differs from the defaults (``presets.toml``).
+
+    Those of GDAMN were chosen on validation accuracy, once per data set, the same for all seeds; those of the
+    baselines come from their publications, or were chosen in the same way.
+    """
+    return reading.read_toml(PRESET_FILE)
+
+
+def preset(dataset: str | None, method: str = "gdamn") -> dict[str, Setting]:
+    """The preset of a data set for a method; empty for one that has none."""
+    return dict(presets().get(method, {}).get(dataset or "", {}))

@@ -1,0 +1,287 @@
+"""``gdamn compare``: which fits are asked for, which are finished, and what all of them say together."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError, in_short
+from ...estimators import custom as own_methods
+from ...system import io
+from ...system.memory import shortage
+from .. import folders, pool, unfinished
+from .. import run as runs
+from ..spec import RunSpec, seed_advice
+from .fits import FitStore, config_of
+from .paired import holm, paired
+from .verdict import separated, verdict
+
+if TYPE_CHECKING:
+    from ...graph.graph import Graph
+
+Fit = tuple[str, int]
+"""A method and a seed."""
+
+FILES = ("compare.md", "compare.csv", "compare.png", "compare.html", "compare.json")
+
+TIMES = ("seconds_per_seed", "peak_rss_mb", "versions")
+"""What differs each time a fit is repeated; it stays out of the result, which can be compared byte for byte."""
+
+
+@dataclass
+class Watch:
+    """Who wants to know how a comparison goes on; all three may be left out."""
+
+    start: Callable[[Sequence[RunSpec], Mapping[Fit, dict[str, Any]]], None] | None = None
+    progress: pool.Progress | None = None
+    finished: pool.Finished | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished comparison: its result as plain data, and every fit behind it."""
+
+    result: dict[str, Any]
+    fits: dict[Fit, dict[str, Any]] = field(repr=False)
+
+
+def method_names(text: str) -> list[str]:
+    """The methods of ``a,b,c`` or ``all``, each once; an unknown one is told with the names that are close."""
+    from ...estimators import registry as methods
+
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise ConfigError("No method is named; pass --methods a,b,c or --methods all (see: gdamn methods).")
+    if "all" in names:
+        names = list(dict.fromkeys([*methods.METHODS, *(name for name in names if name != "all")]))
+    for name in names:
+        own_methods.register(name)
+        methods.method(name)
+    return names
+
+
+def make_specs(
+    dataset: str,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    noise: float = 0.0,
+    options: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[RunSpec]:
+    """One run per method, on the same data and seeds.
+
+    A setting goes to every method that has it, and ``method.setting`` to that method alone.
+    """
+    from ...estimators import registry as methods
+
+    own = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
+    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in (settings or {}).items():
+        takers, name = _takers(key, value, own)
+        for taker in takers:
+            given[taker][name] = value
+    common = {"dataset": dataset, "seeds": list(seeds), "noise": noise, "options": dict(options or {})}
+    return [
+        RunSpec.from_dict({**common, "method": name, "settings": given[name]}, "the command line") for name in names
+    ]
+
+
+def _takers(key: str, value: Any, own: Mapping[str, set[str]]) -> tuple[list[str], str]:
+    """The methods that a setting is meant for, and its name."""
+    method, dot, name = key.rpartition(".")
+    if name == "seed":
+        raise ConfigError(seed_advice(value))
+    if dot and method not in own:
+        raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(own)}.")
+    known = own[method] if dot else set().union(*own.values())
+    if name not in known:
+        close = difflib.get_close_matches(name, sorted(known), n=3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else "."
+        raise ConfigError(f"{method or 'None of the methods'} has{' no' if dot else ' a'} setting '{name}'{hint}")
+    return ([method] if dot else [m for m in own if name in own[m]]), name
+
+
+def compare(
+    specs: Sequence[RunSpec],
+    out: Path,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    data_root: Path | None = None,
+    force: bool = False,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Fit what isn't finished yet in the folder, and return what all fits say together.
+
+    Every fit is kept as soon as it ends, and one under way goes on from its checkpoints. A fit that can't be done
+    (see :func:`failure`) is told in the result and tried again next time; the others go on.
+    """
+    runs.check_processes(jobs, threads)
+    folders.check(out, "comparison")
+    store, watch = FitStore(out), watch or Watch()
+    first_share = threads or runs.threads_each(jobs, len(specs))
+    with runs.working_in(out, "comparison"), pool.thread_variables(first_share):  # before the imports that read them
+        specs = [spec.resolved() for spec in specs]
+        store.check_data(specs[0])
+        remove_leftovers(store, specs)
+        records = find_finished(store, specs, force)
+        missing = [fit for fit in in_order(specs) if fit not in records]
+        share = threads or runs.threads_each(jobs, len(missing))
+        if missing:
+            cached_graph(specs[0], data_root, missing[0][1])  # what is wrong with the data is told before anything
+        if jobs > 1:
+            _graph.cache_clear()  # the workers load their own
+        if watch.start is not None:
+            watch.start(specs, {fit: record["result"] for fit, record in records.items()})
+        by_name = {spec.method: spec for spec in specs}
+        done, failed = set(records), dict[Fit, str]()
+
+        def keep(fit: Fit, result: dict[str, Any]) -> None:
+            if "failed" in result:
+                failed[fit] = result["failed"]
+            else:
+                store.save(by_name[fit[0]], fit[1], result)
+                unfinished.drop_checkpoints(out, config_of(by_name[fit[0]], fit[1]))
+                done.add(fit)
+            if watch.finished is not None:
+                watch.finished(fit, result)
+
+        work = partial(resume_one, out, by_name, data_root)
+        with unfinished.stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
+            pool.run_each(work, missing, jobs=jobs, threads=share, progress=watch.progress, finished=keep)
+    return summarise(specs, find_finished(store, specs, force=True), failed)
+
+
+def in_order(specs: Sequence[RunSpec]) -> list[Fit]:
+    """All fits, the first seed of every method before the second of any, so that the table soon has every row."""
+    most = max(len(spec.seeds) for spec in specs)
+    return [(spec.method, spec.seeds[at]) for at in range(most) for spec in specs if at < len(spec.seeds)]
+
+
+def find_finished(store: FitStore, specs: Sequence[RunSpec], force: bool) -> dict[Fit, dict[str, Any]]:
+    """The records of the fits that the folder already has."""
+    found = {(spec.method, seed): store.find(spec, seed, force) for spec in specs for seed in spec.seeds}
+    return {fit: record for fit, record in found.items() if record is not None}
+
+
+def remove_leftovers(store: FitStore, specs: Sequence[RunSpec]) -> None:
+    """Remove the temporary files of a process that was killed while it wrote."""
+    for name in FILES:
+        io.remove_leftovers(store.folder / name)
+    for spec in specs:
+        for seed in spec.seeds:
+            io.remove_leftovers(store.path(spec.method, seed))
+
+
+def resume_one(
+    out: Path, specs: Mapping[str, RunSpec], data_root: Path | None, fit: Fit, progress: pool.SeedProgress | None
+) -> dict[str, Any]:
+    """:func:`fit_one`, from the checkpoints of an earlier attempt where there are some."""
+    from ...fit.checkpoint import keeping
+
+    with keeping(unfinished.checkpoints_by(out, config_of(specs[fit[0]], fit[1]))):
+        return fit_one(specs, data_root, fit, progress)
+
+
+def fit_one(
+    specs: Mapping[str, RunSpec], data_root: Path | None, fit: Fit, progress: pool.SeedProgress | None
+) -> dict[str, Any]:
+    """Fit and measure a method with a seed; the reason as ``failed`` where the method can't do it."""
+    method, seed = fit
+    graph = cached_graph(specs[method], data_root, seed)
+    try:
+        estimator = runs.make_estimator(specs[method], seed).fit(graph, progress=progress)
+        return runs.measure(graph, estimator)
+    except Exception as problem:
+        return {"failed": failure(method, problem)}
+
+
+def failure(method: str, problem: Exception) -> str:
+    """Why a method can't do a fit; raises what isn't the method's fault: memory, disk, settings, data.
+
+    What isn't an error of gdamn's is told with its type and place, for whoever wrote the method.
+    """
+    if isinstance(problem, OutputError) or shortage(problem) is not None:
+        raise problem
+    if isinstance(problem, (TrainingError, GraphError)):
+        return str(problem)
+    if isinstance(problem, GdamnError) and not own_methods.is_own(method):
+        raise problem
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__}: {in_short(problem)} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def cached_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
+    """The graph of a seed; the last one is kept, since the methods are fitted on it one after the other."""
+    return _graph(spec.dataset, spec.noise, json.dumps(dict(spec.options)), data_root, seed)
+
+
+@lru_cache(maxsize=1)
+def _graph(dataset: str, noise: float, options: str, data_root: Path | None, seed: int) -> Graph:
+    return runs.load_graph(RunSpec(dataset, noise=noise, options=json.loads(options)), data_root, seed)
+
+
+def summarise(
+    specs: Sequence[RunSpec], records: Mapping[Fit, dict[str, Any]], failed: Mapping[Fit, str] | None = None
+) -> Outcome:
+    """The content of ``compare.json`` from the finished fits: the methods by mean test accuracy, the best first."""
+    failed = failed or {}
+    if not records:
+        raise NothingFinishedError(f"No fit could be finished: {next(iter(failed.values()), 'none was asked for')}")
+    fits = {fit: record["result"] for fit, record in records.items()}
+    results = []
+    for spec in specs:
+        seeds = tuple(seed for seed in spec.seeds if (spec.method, seed) in fits)
+        if seeds:
+            whole = runs.summarise(replace(spec, seeds=seeds), [fits[spec.method, seed] for seed in seeds])
+            results.append({key: value for key, value in whole.items() if key not in TIMES})
+    results.sort(key=lambda r: (r["test_accuracy"]["mean"] is None, -(r["test_accuracy"]["mean"] or 0), r["method"]))
+    first = specs[0]
+    content = {
+        "kind": "comparison",
+        "dataset": first.dataset,
+        "noise": first.noise,
+        "options": dict(first.options),
+        **against_best(results, {method for method, _ in failed}),
+        "results": results,
+        "failed": [{"method": method, "seed": seed, "reason": why} for (method, seed), why in sorted(failed.items())],
+        "versions": merged_versions([record["versions"] for record in records.values()]),
+    }
+    return Outcome(content, fits)
+
+
+def against_best(results: Sequence[dict[str, Any]], incomplete: set[str]) -> dict[str, Any]:
+    """The method of the highest mean (of those that finished every seed), and how sure that is.
+
+    Each other one has a paired test against it, and is ``separated`` where Holm's p of the t-test is below 0.05.
+    """
+    ranked = [r for r in results if r["test_accuracy"]["mean"] is not None]
+    best = next((r for r in ranked if r["method"] not in incomplete), None)
+    if best is None:
+        return {"best": None, "verdict": "No method finished every seed.", "tests": {}}
+    others = [r for r in ranked if r is not best]
+    found = {r["method"]: paired(by_seed(r), by_seed(best)) for r in others}
+    tests = {name: test for name, test in found.items() if test is not None}
+    for test, p in zip(tests.values(), holm([test["t_p"] for test in tests.values()]), strict=True):
+        test["t_p_holm"] = p
+        test["separated"] = separated(test)
+    says = verdict(best["method"], [r["method"] for r in others], tests, bool(incomplete))
+    return {"best": best["method"], "verdict": says, "tests": tests}
+
+
+def by_seed(result: Mapping[str, Any]) -> dict[int, float | None]:
+    """Test accuracy by seed."""
+    return dict(zip(result["protocol"]["seeds"], result["test_accuracy"]["per_seed"], strict=True))
+
+
+def merged_versions(found: Sequence[Mapping[str, str | None]]) -> dict[str, str]:
+    """The versions that the fits were made with; several where a comparison went on after an upgrade."""
+    names = dict.fromkeys(name for versions in found for name in versions)
+    return {name: ", ".join(sorted({str(versions.get(name)) for versions in found})) for name in names}

@@ -1,0 +1,244 @@
+"""Fits over processes: each worker is a fresh process with its own threads and its own pipe to the parent.
+
+A pipe per worker, instead of one shared queue, means that no lock is shared: a worker that is killed can't stop
+the others or the parent, which sees the end of its pipe at once and says so.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ..errors import GdamnError, TrainingError
+from ..system.memory import shortage
+
+SeedProgress = Callable[[str, int, int, dict[str, Any]], None]
+"""Called after each epoch with the phase, the epoch (from 0), the epochs of the phase and the epoch's record."""
+
+Task = Any
+"""What is fitted: a seed, or a method and a seed; hashable, picklable, and different from the other tasks."""
+
+Progress = Callable[[Task, str, int, int, dict[str, Any]], None]
+"""The same with the task in front."""
+
+Work = Callable[[Task, SeedProgress | None], dict[str, Any]]
+"""What is done for one task; must be picklable, and so must its result."""
+
+Finished = Callable[[Task, dict[str, Any]], None]
+"""Called in the parent with a task and its result as soon as it ends; what it keeps survives a later failure."""
+
+THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+REPORT_SECONDS = 0.1
+"""Workers report an epoch at most this often: fluid for the eye, free for the training."""
+
+
+def run_each(
+    work: Work,
+    tasks: Sequence[Task],
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
+) -> list[dict[str, Any]]:
+    """The results of the work, in the order of the tasks; with one job in this process, without a new one."""
+    keep = finished or (lambda task, result: None)
+    done: dict[Task, dict[str, Any]] = {}
+    if min(jobs, len(tasks)) <= 1:
+        with thread_limit(threads):
+            for task in tasks:
+                done[task] = work(task, task_progress(progress, task))
+                keep(task, done[task])
+    else:
+        for task, result in _in_processes(work, list(tasks), jobs, threads, progress):
+            done[task] = result
+            keep(task, result)
+    return [done[task] for task in tasks]
+
+
+def task_progress(progress: Progress | None, task: Task) -> SeedProgress | None:
+    """The progress of one task."""
+    if progress is None:
+        return None
+    return lambda phase, epoch, epochs, record: progress(task, phase, epoch, epochs, record)
+
+
+def task_name(task: Task) -> str:
+    """A task in a sentence: seed 3, or gcn seed 3."""
+    method, seed = task if isinstance(task, tuple) else ("", task)
+    return f"{method} seed {seed}".strip()
+
+
+@contextmanager
+def thread_variables(threads: int) -> Iterator[None]:
+    """Set the variables that libraries read when they are first imported, here or in a worker.
+
+    numba reads its own again whenever it compiles, and refuses another number than it started with: once it is
+    imported, its variable stays.
+    """
+    with _environment([name for name in THREAD_VARIABLES if not _fixed(name)], threads):
+        yield
+
+
+@contextmanager
+def _environment(names: Sequence[str], threads: int) -> Iterator[None]:
+    """Set these variables, and put back what was there, but for what must stay."""
+    before = {name: os.environ.get(name) for name in names}
+    imported = {name for name in names if _fixed(name)}
+    os.environ.update(dict.fromkeys(names, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if _fixed(name) and name not in imported:
+                continue
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _fixed(name: str) -> bool:
+    """Whether this process has read a variable that must not change from then on."""
+    return name.startswith("NUMBA_") and "numba" in sys.modules
+
+
+@contextmanager
+def thread_limit(threads: int) -> Iterator[None]:
+    """Limit the threads of what is already imported, and put back what was set."""
+    import torch
+
+    from ..kernels import set_threads
+
+    before, kernels_before = torch.get_num_threads(), set_threads(threads)
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        set_threads(kernels_before)
+
+
+def _in_processes(
+    work: Work, todo: list[Task], jobs: int, threads: int, progress: Progress | None
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    """Hand out the tasks, pass on the progress, give each result as it comes, and end every worker at the end."""
+    context = multiprocessing.get_context("spawn")
+    waiting = todo[::-1]
+    busy: dict[Connection, Task] = {}
+    workers: dict[Connection, BaseProcess] = {}
+    try:
+        for _ in range(min(jobs, len(todo))):
+            ours, theirs = context.Pipe()
+            worker = context.Process(target=_serve, args=(theirs, work, threads, progress is not None), daemon=True)
+            with _environment(THREAD_VARIABLES, threads):  # a worker takes over what is set while it starts
+                workers[ours] = worker
+                _start(worker)
+            theirs.close()
+            busy[ours] = waiting.pop()
+            ours.send(busy[ours])
+        while busy:
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
+                task = busy[pipe]
+                kind, content = _receive(pipe, workers[pipe], task)
+                if kind == "progress" and progress is not None:
+                    progress(task, *content)
+                elif kind == "error":
+                    raise content
+                elif kind == "result":
+                    del busy[pipe]
+                    if waiting:
+                        busy[pipe] = waiting.pop()
+                        pipe.send(busy[pipe])
+                    yield task, content
+    finally:
+        for pipe, process in workers.items():
+            pipe.close()
+            if process.pid is not None:
+                process.terminate()
+        for process in workers.values():
+            if process.pid is not None:
+                process.join()
+
+
+def _start(worker: BaseProcess) -> None:
+    """Start a worker that Ctrl-C doesn't reach, not even before it can say so itself."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        worker.start()
+        return
+    resource_tracker.ensure_running()  # the first start would do it, and let the signal through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
+    try:
+        worker.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _receive(pipe: Connection, worker: BaseProcess, task: Task) -> tuple[str, Any]:
+    """The next message of a worker; an error where there is none because it ended."""
+    try:
+        kind, content = pipe.recv()
+    except (EOFError, OSError):
+        worker.join(timeout=5)
+        code = worker.exitcode
+        how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+        raise TrainingError(
+            f"The process that trained {task_name(task)} {how} (often: out of memory); try fewer --jobs."
+        ) from None
+    return kind, content
+
+
+def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
+    """A worker: one task after the other until the parent closes the pipe.
+
+    Ctrl-C reaches the whole group; the parent alone answers it, and ends the workers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with thread_limit(threads):
+        while True:
+            try:
+                task = pipe.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                pipe.send(("result", work(task, _reporter(pipe) if reporting else None)))
+            except GdamnError as error:
+                pipe.send(("error", type(error)(str(error))))
+            except Exception as problem:  # memory ran out, or a bug: its traceback must reach the person
+                bug = RuntimeError(f"{task_name(task)} failed:\n{traceback.format_exc()}")
+                pipe.send(("error", shortage(problem) or bug))
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end, however it comes, and end this process: nobody would read what it does."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _reporter(pipe: Connection) -> SeedProgress:
+    """Progress through the pipe, thinned out in time; the first and last epoch of a phase always pass."""
+    last_phase, last_time = "", 0.0
+
+    def report(phase: str, epoch: int, epochs: int, record: dict[str, Any]) -> None:
+        nonlocal last_phase, last_time
+        now = time.monotonic()
+        if phase != last_phase or epoch + 1 >= epochs or now - last_time >= REPORT_SECONDS:
+            last_phase, last_time = phase, now
+            pipe.send(("progress", (phase, epoch, epochs, record)))
+
+    return report

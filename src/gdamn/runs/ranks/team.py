@@ -1,0 +1,207 @@
+"""A run of ``gdamn train`` by several ranks: rank 0 leads, prints and writes; the others fit when it says so."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ...cli import display
+from ...errors import ConfigError, DataError, GdamnError, LostRankError
+from ...estimators import custom as own_methods
+from .. import pool
+from . import launch
+from .meeting import meet
+
+if TYPE_CHECKING:
+    from ...fit.domains.ranks.group import Group
+    from ..spec import RunSpec
+
+T = TypeVar("T")
+
+CONNECT = 120.0
+"""Seconds that ranks have to find each other: machines start at different speeds."""
+ANSWER = 2.0
+"""Seconds to find out whether another rank has told of the end already."""
+METHODS = ("gdamn", "gdamn-plus")
+"""The methods that can be trained by several ranks."""
+
+_team: Group | None = None
+
+
+def train(lead: Callable[[], None], spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) -> None:
+    """Do the run: alone, as its leader, or as one who follows, by what the environment says."""
+    if not launch.is_rank() or launch.number("WORLD_SIZE") == 1:
+        lead()
+        return
+    global _team
+    rank = launch.number("RANK")
+    if launch.STORE in os.environ:
+        launch.end_with_starter()
+        if rank:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # rank 0 answers Ctrl-C
+    code = 0
+    try:
+        check(spec, jobs, timeout)
+        _team = join(str(spec.settings.get("device", "auto")), timeout)
+        if rank == 0:
+            led(lead, spec, _team)
+        else:
+            code = follow(spec, data_root, _team)
+    except LostRankError as problem:
+        lost(problem)
+    except GdamnError:
+        if rank == 0:
+            raise
+        code = 2  # rank 0 found the same and tells it
+    finally:
+        _team = None
+    if rank:
+        launch.end_at_once(code)
+
+
+def check(spec: RunSpec, jobs: int, timeout: float) -> None:
+    """Refuse what several ranks can't do."""
+    if jobs > 1:
+        raise ConfigError("--jobs trains seeds side by side and can't be had with several ranks; leave it out.")
+    if not timeout > 0:
+        raise ConfigError(f"--timeout must be more than 0 seconds; got {timeout}.")
+    own_methods.register(spec.method)
+    if spec.method not in METHODS:
+        raise ConfigError(f"Method '{spec.method}' trains in one process; several ranks train {' and '.join(METHODS)}.")
+
+
+def join(device: str, timeout: float) -> Group:
+    """Connect with the other ranks: gloo between CPUs, nccl between GPUs."""
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # warnings about the names of hosts help nobody here
+    with pool.thread_variables(1):  # torch's own threads would only stand in the kernels' way
+        import torch
+        import torch.distributed as dist
+
+    from ...fit.domains.ranks.group import answering, current
+
+    gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    if gpu:
+        torch.cuda.set_device(launch.number("LOCAL_RANK"))
+    wait = max(timeout, CONNECT)
+    with answering(launch.number("RANK")):
+        dist.init_process_group("nccl" if gpu else "gloo", timeout=timedelta(seconds=wait), **meet(wait))
+    group = current()
+    assert group is not None
+    group.set_patience(timeout)
+    return group
+
+
+def led(lead: Callable[[], None], spec: RunSpec, group: Group) -> None:
+    """Rank 0's part; the others are told how it ended.
+
+    Not where one of them is gone, nor after Ctrl-C or a bug: they may be in the midst of a fit then, and notice by
+    themselves that rank 0 is gone.
+    """
+    try:
+        with group.patiently():
+            same_run(spec, group)
+        lead()
+    except LostRankError:
+        raise
+    except GdamnError:
+        with contextlib.suppress(LostRankError):
+            group.tell_word({"ended": True})
+        raise
+    with group.patiently():
+        group.tell_word({"done": True})
+
+
+def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
+    """Another rank's part: fit when rank 0 says so; returns the exit code."""
+    from .. import run as runs
+
+    with pool.thread_variables(launch.threads() or os.cpu_count() or 1):  # before the kernels are imported
+        with group.patiently():
+            same_run(spec, group)
+        while True:
+            with group.patiently():
+                word = group.tell_word(None)
+            if "seed" not in word:
+                return 0 if "done" in word else 2
+            seed = int(word["seed"])
+            try:
+                graph = together(partial(runs.load_graph, spec, data_root, seed), group)
+                runs.make_estimator(spec, seed).fit(graph, group=group)
+            except LostRankError:
+                raise
+            except GdamnError:
+                continue  # rank 0 found the same, and says how it goes on
+
+
+def same_run(spec: RunSpec, group: Group) -> None:
+    """Refuse ranks that were started with different arguments."""
+    told = group.ask_all(spec.resolved().to_toml())
+    other = [rank for rank, config in enumerate(told) if config != told[0]]
+    if other:
+        raise ConfigError(f"Rank {other[0]} was started for another run than rank 0; give all the same arguments.")
+
+
+def group() -> Group | None:
+    """The group of this run; None where it has one process."""
+    return _team
+
+
+def read_together(seed: int, read: Callable[[], T]) -> T:
+    """What ``read`` gives; in a team the other ranks are told of the seed and read their own at the same time."""
+    if _team is None:
+        return read()
+    with _team.patiently():
+        _team.tell_word({"seed": seed})
+    return together(read, _team)
+
+
+def together(read: Callable[[], T], group: Group) -> T:
+    """What ``read`` gives, if every rank can read it; otherwise the first problem, on all of them."""
+    found: T | None = None
+    problem: str | None = None
+    try:
+        found = read()
+    except GdamnError as error:
+        problem = str(error)
+    with group.patiently():
+        told = group.ask_all(problem)
+    for rank, text in enumerate(told):
+        if text is not None:
+            raise DataError(text if rank == 0 else f"Rank {rank}: {text}")
+    assert found is not None
+    return found
+
+
+def lost(problem: LostRankError) -> None:
+    """End this process because another one is gone; of those that are left, the first to come here tells it."""
+    if launch.STORE in os.environ:
+        launch.end_at_once(launch.LOST)
+    if _first_to_tell():
+        display.error(str(problem))
+    launch.end_at_once(2)
+
+
+def _first_to_tell() -> bool:
+    """Whether no other rank has told yet; True where that can't be found out any more.
+
+    In a thread, because the store may be on the host that is cut off, and would keep this rank waiting.
+    """
+    from torch.distributed.distributed_c10d import _get_default_store
+
+    before: list[int] = []
+
+    def ask() -> None:
+        with contextlib.suppress(RuntimeError, ValueError):
+            before.append(int(_get_default_store().add("gdamn/told", 1)))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWER)
+    return not before or before[0] == 1

@@ -1,0 +1,82 @@
+"""Reading results that anyone may have made or changed: every number is in its place, or a sentence tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, DataError, in_short
+from ..system.reading import read_json
+from .spec import RunSpec
+
+__all__ = ["check_result", "read_json"]
+
+MOST = 1e15
+"""No count of seconds or epochs is larger."""
+
+
+def check_result(result: Any, path: Path) -> dict[str, Any]:
+    """The result, if it is as ``gdamn train`` writes it: config, protocol and accuracies of the same seeds."""
+    try:
+        wrong = _wrong(result)
+        if not wrong:
+            RunSpec.from_dict(result["config"], str(path))
+    except ConfigError as problem:
+        wrong = f"its config can't be ({in_short(problem)})"
+    if wrong:
+        raise DataError(f"'{path}' isn't a result of gdamn train: {wrong}.")
+    made: dict[str, Any] = result
+    return made
+
+
+def _wrong(result: Any) -> str:
+    """The first thing that can't be, in words; empty where all can."""
+    if not isinstance(result, dict):
+        return "it lacks config, test_accuracy and protocol"
+    for name in ("config", "protocol", "test_accuracy", "val_accuracy", "dataset", "method"):
+        if not isinstance(result.get(name), str if name in ("dataset", "method") else dict):
+            return f"it lacks {name}, or that has the wrong type"
+    protocol = result["protocol"]
+    seeds = protocol.get("seeds")
+    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds) or len(set(seeds)) < len(seeds):
+        return "the seeds of its protocol aren't whole numbers, each once"
+    if not all(isinstance(protocol.get(name), str) for name in ("split", "selection")):
+        return "its protocol doesn't tell split and selection"
+    for name in ("test_accuracy", "val_accuracy"):
+        if not _is_spread(result[name], len(seeds)):
+            return f"its {name} isn't mean, std and a share per seed"
+    return _wrong_extras(result, len(seeds))
+
+
+def _wrong_extras(result: Mapping[str, Any], seeds: int) -> str:
+    """What is wrong with the entries that not every result has."""
+    for name in ("seconds_per_seed", "epochs_per_seed"):
+        values = result.get(name, [0] * seeds)
+        if not isinstance(values, list) or len(values) != seeds or not all(_is_number(each, MOST) for each in values):
+            return f"its {name} isn't a number per seed"
+    return "" if isinstance(result.get("versions", {}), dict) else "its versions have the wrong type"
+
+
+def _is_spread(found: Mapping[str, Any], seeds: int) -> bool:
+    """Whether it is what :func:`gdamn.runs.spread` makes."""
+    each = found.get("per_seed")
+    if not isinstance(each, list) or len(each) != seeds or not all(v is None or _is_number(v, 1) for v in each):
+        return False
+    nodes = found.get("nodes", [None] * seeds)
+    if not isinstance(nodes, list) or len(nodes) != seeds or not all(n is None or _is_count(n) for n in nodes):
+        return False
+    mean, std = found.get("mean"), found.get("std")
+    if mean is None:
+        return std is None and all(v is None for v in each)
+    return _is_number(mean, 1) and _is_number(std, 1)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number of things."""
+    return type(value) is int and 0 <= value <= MOST
+
+
+def _is_number(value: Any, most: float) -> bool:
+    """Whether it is a number from 0 to ``most``; nan is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most

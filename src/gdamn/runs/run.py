@@ -1,0 +1,322 @@
+"""One run: a data set, a method and some seeds, trained, measured and written to a folder.
+
+Seeds are independent of each other: each has its own split (where the data set has no fixed one) and its own
+estimator, so they may be trained in any number of processes with the same result.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..errors import ConfigError, OutputError
+from ..estimators import custom as own_methods
+from ..system import io, reading
+from . import folders, lock, pool, unfinished
+from .accuracy import with_nodes
+from .pool import Progress, SeedProgress
+from .spec import RunSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..estimators.base import NodeClassifier
+    from ..graph.graph import Graph
+
+SEED_FILES = ("model.gdamn", "predictions.csv", "edges.csv", "history.jsonl")
+RUN_FILES = ("config.toml", "summary.json", "encoder.json", "report.html")
+PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+def run(
+    spec: RunSpec,
+    out: Path,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    data_root: Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train every seed of a run, write its folder and return the summary.
+
+    ``summary.json`` is written last: a folder that has one holds a finished run. A finished run of the same
+    configuration is written anew; one of another configuration is kept unless ``force``. The standard deviations
+    are those of a sample (divided by n - 1), and 0 for a single seed. A run that was ended before goes on: finished
+    seeds are kept, and the others go on from their checkpoints.
+    """
+    check_processes(jobs, threads)
+    folders.check(out, "run")
+    share = threads or threads_each(jobs, len(spec.seeds))
+    with pool.thread_variables(share):  # before the first import of what reads them
+        spec = spec.resolved()
+        config = spec.to_toml()
+        if not force:
+            check_unfinished(out, config)
+        with working_in(out, "run"):
+            unfinished.remove_leftovers(out, RUN_FILES, spec.seeds, SEED_FILES)
+            results = run_seeds(spec, out, data_root, jobs, share, progress)
+            remove_stale(out, spec.seeds)
+            summary = summarise(spec, results)
+            io.write_text(out / "config.toml", config)
+            io.write_json(out / "summary.json", summary)
+    return summary
+
+
+@contextmanager
+def working_in(out: Path, kind: str) -> Iterator[None]:
+    """No other run may write to the folder within the block; when it ends well, nothing of the run is unfinished."""
+    with lock.alone_in(out, kind) as outermost:
+        yield
+        if outermost:
+            unfinished.forget(out)
+
+
+def run_seeds(
+    spec: RunSpec, out: Path, data_root: Path | None, jobs: int, threads: int, progress: Progress | None
+) -> list[dict[str, Any]]:
+    """The results of all seeds: of the finished ones as they were kept, of the others by training them."""
+    kept = {seed: unfinished.find(out, seed, identity(spec, seed)) for seed in spec.seeds}
+    done = {seed: result for seed, result in kept.items() if result is not None}
+    missing = [seed for seed in spec.seeds if seed not in done]
+
+    def finished(seed: int, result: dict[str, Any]) -> None:
+        done[seed] = result
+
+    with unfinished.stoppable(done, len(spec.seeds), "seeds"):
+        work = partial(run_seed, spec, out, data_root)
+        if missing:
+            pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
+    return [done[seed] for seed in spec.seeds]
+
+
+def identity(spec: RunSpec, seed: int) -> dict[str, Any]:
+    """What must be the same for the result of a seed to be the same."""
+    return {"config": replace(spec, seeds=(seed,)).to_toml(), "versions": versions()}
+
+
+def check_processes(jobs: int, threads: int | None) -> None:
+    """Refuse fewer than one process, or than one thread in each."""
+    if jobs < 1 or (threads is not None and threads < 1):
+        raise ConfigError("--jobs and --threads must be 1 or more.")
+
+
+def threads_each(jobs: int, tasks: int) -> int:
+    """The threads that each process has when the cores are shared out."""
+    return max(1, (os.cpu_count() or 1) // max(1, min(jobs, tasks)))
+
+
+def check_unfinished(out: Path, config: str) -> None:
+    """Refuse a folder that holds a finished run of another configuration."""
+    kept = out / "config.toml"
+    if not (out / "summary.json").exists():
+        return
+    if not kept.is_file() or reading.read_bytes(kept, reading.MOST_TOML) != config.encode():
+        raise OutputError(f"'{out}' holds a finished run of another configuration; pass --force or another --out.")
+
+
+def remove_stale(out: Path, seeds: Sequence[int]) -> None:
+    """Remove what an earlier run left for seeds that this one doesn't have; files of other names stay."""
+    for folder in out.glob("seed-*"):
+        number = re.fullmatch(r"seed-(\d+)", folder.name)
+        if number is None or int(number[1]) in seeds or not folder.is_dir() or folder.is_symlink():
+            continue
+        for name in SEED_FILES:
+            (folder / name).unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def run_seed(
+    spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
+) -> dict[str, Any]:
+    """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
+    from ..fit.checkpoint import keeping
+    from .ranks import team
+
+    graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
+    with keeping(unfinished.checkpoints(out, seed)):
+        estimator = make_estimator(spec, seed)
+        together = {} if team.group() is None else {"group": team.group()}  # own methods may not know the keyword
+        estimator.fit(graph, progress=progress, **together)
+    measured = measure(graph, estimator)
+    write_seed(out / f"seed-{seed}", graph, estimator)
+    if "encoder" in graph.meta:  # own files: new ones can be read in the same way
+        io.write_json(out / "encoder.json", {**graph.meta["encoder"], "class_names": list(graph.class_names)})
+    unfinished.keep(out, seed, identity(spec, seed), SEED_FILES, measured)
+    return measured
+
+
+def load_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
+    """The graph that a seed of the run is trained on."""
+    from .. import data
+
+    return data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
+
+
+def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
+    """The estimator of a seed, not yet fitted."""
+    from ..estimators import registry as methods
+
+    own_methods.register(spec.method)
+    return methods.make(spec.method, spec.dataset, seed=seed, overrides=dict(spec.settings))
+
+
+def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
+    """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
+    from ..estimators.chosen_epoch import is_before_em
+
+    weights = estimator.edge_weights_
+    notes = {"notes": graph.meta["notes"]} if "notes" in graph.meta else {}
+    nodes = {part: int((graph.mask(part) & (graph.labels >= 0)).sum()) for part in ("test", "val")}
+    return {
+        "split": graph.meta.get("split"),
+        "selection": estimator.protocol_["selection"],
+        "test_accuracy": estimator.score("test") if nodes["test"] else None,
+        "val_accuracy": estimator.score("val") if nodes["val"] else None,
+        "test_nodes": nodes["test"],
+        "val_nodes": nodes["val"],
+        "before_em": is_before_em(estimator),
+        "seconds": float(estimator.seconds_),
+        "epochs": int(estimator.epochs_),
+        "peak_rss_mb": peak_rss_mb(),
+        "noise": None if weights is None else noise_report(graph, weights),
+        **notes,
+    }
+
+
+def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
+    """Write the model, its predictions, its edge weights and its history.
+
+    All of them are written before any takes its place, so that a full disk leaves an older run whole. Its
+    ``summary.json`` goes in between, because from then on the folder doesn't hold what it tells of.
+    """
+    from ..using.predict import of_fit
+
+    columns = of_fit(estimator, graph).short_columns()
+    weights = estimator.edge_weights_
+    with ExitStack() as stack:
+        names = [name for name in SEED_FILES if name != "edges.csv" or weights is not None]
+        place = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
+        estimator.save(place["model.gdamn"])
+        io.write_csv(place["predictions.csv"], columns)
+        if weights is not None:
+            ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
+            shown = {name: weights[name] for name in ("hard", "soft", "stable")}
+            io.write_csv(place["edges.csv"], {**ends, **shown})
+        io.write_jsonl(place["history.jsonl"], estimator.history_)
+        (folder.parent / "summary.json").unlink(missing_ok=True)
+    if weights is None:
+        (folder / "edges.csv").unlink(missing_ok=True)
+
+
+def noise_report(graph: Graph, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, float] | None:
+    """How well the hard attention tells planted edges from true ones; None where none were planted.
+
+    An edge counts as cut where its hard attention is below a half. The edge weight between classes is compared
+    between the noisy graph as it was given and the same graph under the stable weights.
+    """
+    planted: NDArray[np.bool_] | None = graph.meta.get("planted")
+    if planted is None or not planted.any():
+        return None
+    from sklearn.metrics import roc_auc_score
+
+    hard = weights["hard"]
+    cut = hard < 0.5
+    true = ~planted
+    return {
+        "planted": int(planted.sum()) // (1 if graph.directed else 2),
+        "cut_share": float(cut[planted].mean()),
+        "true_kept_share": float(1 - cut[true].mean()) if true.any() else math.nan,
+        "hard_auc": float(roc_auc_score(true, hard)) if true.any() else math.nan,
+        "inter_class_weight_before": graph.inter_class_share(graph.weights),
+        "inter_class_weight_after": graph.inter_class_share(weights["stable"]),
+    }
+
+
+def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The content of ``summary.json``; accuracies are fractions."""
+    summary = {
+        "dataset": spec.dataset,
+        "method": spec.method,
+        "protocol": {
+            "split": split_text(spec.dataset, [result["split"] for result in results]),
+            "selection": results[0]["selection"],
+            "seeds": list(spec.seeds),
+        },
+        "test_accuracy": spread_of(results, "test"),
+        "val_accuracy": spread_of(results, "val"),
+        "seconds_per_seed": [result["seconds"] for result in results],
+        "epochs_per_seed": [result["epochs"] for result in results],
+        "peak_rss_mb": max(result["peak_rss_mb"] for result in results),
+        "config": spec.as_dict(),
+        "versions": versions(),
+    }
+    reports = [result["noise"] for result in results if result["noise"] is not None]
+    if results[0].get("notes"):
+        summary["notes"] = results[0]["notes"]
+    early = [seed for seed, result in zip(spec.seeds, results, strict=True) if result.get("before_em")]
+    if early:
+        summary["labels_before_em"] = early
+    if reports:
+        summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
+    return summary
+
+
+def split_text(dataset: str, splits: Sequence[object]) -> str:
+    """The kind of split, and which ones were used where there are several."""
+    from .. import data
+
+    kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "own files"
+    used = [str(split) for split in dict.fromkeys(splits) if split is not None and split != kind]
+    return f"{kind}: {', '.join(used)}" if used else kind
+
+
+def spread_of(results: Sequence[Mapping[str, Any]], part: str) -> dict[str, Any]:
+    """Accuracies on ``test`` or ``val`` nodes over the seeds, each with its nodes and its 95 % interval."""
+    values, nodes = ([result.get(f"{part}_{what}") for result in results] for what in ("accuracy", "nodes"))
+    return with_nodes(spread(values), nodes)
+
+
+def spread(values: Sequence[float | None]) -> dict[str, Any]:
+    """Mean, standard deviation of the sample (0 for one value) and the values; None where there is nothing."""
+    known = [value for value in values if value is not None]
+    return {
+        "mean": statistics.fmean(known) if known else None,
+        "std": (statistics.stdev(known) if len(known) > 1 else 0.0) if known else None,
+        "per_seed": list(values),
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what the results depend on; None for what isn't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def peak_rss_mb() -> float:
+    """The most memory this process has had at once, in MiB; nan where the system doesn't tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

@@ -1,0 +1,272 @@
+"""``gdamn tune``: search the settings of a method on a data set by validation accuracy alone.
+
+Optuna's TPE sampler proposes settings, every trial is the mean validation accuracy over the same seeds, and test
+labels are never read. The study lives in a journal file in the output folder (tuning_study.py): a search that was
+stopped at any moment goes on, and ends with the trials of one that wasn't.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, TrainingError
+from ..system import io
+from . import folders, unfinished
+from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
+
+if TYPE_CHECKING:
+    import optuna
+
+    from ..graph.graph import Graph
+
+Space = dict[str, list[Any]]
+
+GDAMN_SPACE: Space = {
+    "beta": [0.2, 0.4, 0.6, 0.8, 1.0],
+    "pseudo_labels": ["soft", "argmax"],
+    "annotate_epochs": [1, 50],
+    "stable_norm": ["none", "row", "sym"],
+    "kl_weight": [0.3, 1.0, 3.0],
+    "kl_per": ["edge", "node"],
+    "dropout_input": [0.5, 0.8],
+    "dropout_labels": [0.0, 0.5, 0.8],
+    "soft_temperature": [0.25, 0.5, 1.0],
+    "decay": ["all", "first"],
+    "e_step": ["means", "sums"],
+    "restart_q": [False, True],
+    "symmetric_q": [False, True],
+    "init": ["xavier", "kaiming"],
+}
+"""The silences of the paper (docs/method.md); its own settings (sizes, schedule, λ, rates) stay as printed."""
+
+NETWORK_SPACE: Space = {
+    "hidden": [16, 32, 64],
+    "learning_rate": [0.005, 0.01, 0.02, 0.05],
+    "weight_decay": [0.0, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2],
+    "decay": ["all", "first"],
+    "dropout_input": [0.0, 0.2, 0.5, 0.8],
+    "dropout_hidden": [0.2, 0.5, 0.8],
+}
+"""For networks trained on the known labels alone."""
+
+ATTENTION_SPACE: Space = {"hidden": [8, 16], "heads": [4, 8], "dropout_attention": [0.0, 0.3, 0.6]}
+
+OWN_SPACES: dict[str, Space] = {
+    "logreg": {"learning_rate": [0.01, 0.05, 0.1, 0.2]},
+    "lpa": {
+        "alpha": [0.5, 0.8, 0.9, 0.95, 1.0],
+        "norm": ["row", "col", "sym"],
+        "keep_known": [False, True],
+        "epochs": [10, 50, 100],
+    },
+    "gcn": {"layers": [2, 3]},
+    "mlp": {"layers": [2, 3]},
+    "graphsage": {"layers": [2, 3]},
+    "gat": {**ATTENTION_SPACE, "out_heads": [1, 8]},
+    "sgc": {
+        "steps": [1, 2, 3, 4],
+        "learning_rate": [0.05, 0.1, 0.2],
+        "weight_decay": [0.0, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 5e-4],
+    },
+    "appnp": {"steps": [5, 10, 20], "teleport": [0.05, 0.1, 0.2, 0.3], "dropout_edges": [0.0, 0.2, 0.5]},
+    "dagnn": {"steps": [5, 10, 15, 20], "weight_decay": [0.0, 5e-4, 5e-3, 1e-2, 2e-2]},
+    "gcn-cs": {
+        "correct_alpha": [0.0, 0.5, 0.8, 0.95],
+        "correct_norm": ["row", "col", "sym"],
+        "smooth_alpha": [0.0, 0.5, 0.7, 0.8, 0.9],
+        "smooth_norm": ["row", "col", "sym"],
+    },
+    "gcn-lpa": {"layers": [2, 3, 5], "steps": [1, 2, 3, 5], "lambda_": [0.1, 1.0, 2.0, 5.0, 10.0]},
+    "grand": {
+        "steps": [2, 4, 5, 8],
+        "samples": [2, 4],
+        "drop_node": [0.3, 0.5, 0.7],
+        "lambda_": [0.5, 0.7, 1.0, 1.5],
+        "temperature": [0.1, 0.2, 0.3, 0.5],
+        "init": ["xavier", "shifted"],
+    },
+    "gmnn-gat": {"heads": [4, 8]},
+    "cs-gnn": {"layers": [2, 3], "cut": [0.0, 0.1, 0.2, 0.4, 0.713], "dropout_attention": [0.0, 0.3, 0.6]},
+    "alagcn": {"layers": [2, 3, 5, 7, 9], "weight_decay": [0.0, 5e-6, 5e-4, 5e-2, 0.5]},
+    "alagat": {**ATTENTION_SPACE, "layers": [2, 3, 5], "weight_decay": [0.0, 5e-4, 5e-2, 0.5]},
+    "deepergcn": {
+        "layers": [3, 7, 14],
+        "learning_rate": [0.001, 0.003, 0.01],
+        "temperature": [0.01, 0.1, 1.0],
+        "dropout_input": [0.0, 0.5, 0.8],
+    },
+}
+"""What a baseline adds to the space of networks, or has in place of it: the settings that its publication names.
+
+A decay that is decoupled from the gradient acts with the learning rate, so ALaGCN's and ALaGAT's is on another scale.
+"""
+
+IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ("soft_temperature",)}
+"""Settings that do nothing without hard or without soft attention; the norm of A_stable does nothing without both."""
+
+BEHIND = 0.012
+"""A trial whose first two seeds are this far behind the best mean is not finished."""
+
+HOPELESS = 5
+"""So many trials in a row that can't be trained end a search."""
+
+Report = Callable[[int, int, float], None]
+
+
+def space_of(method: str) -> Space:
+    """The search space of a method: of its own settings, those that the spaces name."""
+    from ..estimators.registry import method as find
+
+    chosen = find(method)
+    names = set(chosen.estimator().settings_class.names())
+    space = {**(GDAMN_SPACE if "em_iterations" in names else NETWORK_SPACE), **OWN_SPACES.get(method, {})}
+    off = {part for part in IDLE_WITHOUT if chosen.fixed.get(part) is False}
+    idle = {name for part in off for name in IDLE_WITHOUT[part]} | ({"stable_norm"} if len(off) == 2 else set())
+    return {name: v for name, v in space.items() if name in names and name not in chosen.fixed and name not in idle}
+
+
+def read_space(path: Path) -> Space:
+    """A search space from a TOML file: a list of values per setting."""
+    from .spec import read_toml
+
+    space = read_toml(path)
+    if "seed" in space:
+        raise ConfigError(f"'{path}' searches over 'seed', which is no setting of a search; pass --seeds N.")
+    for name, values in space.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"'{path}' gives {values!r} for '{name}'; a space has a list of values per setting.")
+    return space
+
+
+@dataclass(frozen=True)
+class Search:
+    """What every trial of a search has in common."""
+
+    dataset: str
+    method: str
+    out: Path
+    space: Space
+    seeds: Sequence[int]
+    noise: float
+    graphs: dict[int, Graph]
+
+
+def tune(
+    dataset: str,
+    method: str,
+    out: Path,
+    *,
+    trials: int,
+    seeds: Sequence[int],
+    space: Space | None = None,
+    noise: float = 0.0,
+    data_root: Path | None = None,
+    sampler_seed: int = 0,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Search until the study has ``trials`` finished trials; write trials.jsonl and best.toml; return the best.
+
+    Args:
+        report: called after each trial with its number, the trials asked for, and the best value so far.
+    """
+    import optuna
+
+    from .run import working_in
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    folders.check(out, "search")
+    graphs = load_graphs(dataset, seeds, noise, data_root)
+    search = Search(dataset, method, out, space or space_of(method), seeds, noise, graphs)
+    with working_in(out, "search"):
+        for name in ("trials.jsonl", "best.toml"):
+            io.remove_leftovers(out / name)
+        asked = {"seeds": list(seeds), "noise": noise, "space": search.space}
+        study = open_study(out, f"{dataset}/{method}", asked)
+        done = list(finished(study))
+        with unfinished.stoppable(done, trials, "trials"):
+            while len(done) < trials:
+                run_trial(search, study, sampler_seed)
+                done[:] = finished(study)
+                if report is not None and done:
+                    report(len(done), trials, study.best_value)
+        nodes = [int(graphs[seed].val_mask.sum()) for seed in seeds]
+        return {**write_results(study, dataset, method, out, seeds), "val_nodes": nodes}
+
+
+def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
+    """Propose settings, measure them and tell the study; settings that can't be trained are told, too."""
+    import optuna
+    from optuna.trial import TrialState
+
+    trial = ask(study, sampler_seed)
+    settings = {name: trial.suggest_categorical(name, values) for name, values in search.space.items()}
+    try:
+        study.tell(trial, validation_accuracy(search, settings, trial, study))
+    except optuna.TrialPruned:
+        study.tell(trial, state=TrialState.PRUNED)
+    except TrainingError as problem:
+        trial.set_user_attr(FAILED, str(problem))
+        study.tell(trial, state=TrialState.FAIL)
+        if failed_in_a_row(study) >= HOPELESS:
+            raise TrainingError(f"{HOPELESS} trials in a row could not be trained; the last: {problem}") from None
+    unfinished.forget(search.out)
+
+
+def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
+    """The graph of each seed; one object for all seeds where split and noise don't depend on it."""
+    from .. import data
+
+    graphs = {seed: data.load(dataset, data_root=data_root, seed=seed, noise=noise) for seed in seeds}
+    first = graphs[seeds[0]]
+    same = noise == 0 and all((g.train_mask == first.train_mask).all() for g in graphs.values())
+    return dict.fromkeys(seeds, first) if same else graphs
+
+
+def validation_accuracy(search: Search, settings: dict[str, Any], trial: optuna.Trial, study: optuna.Study) -> float:
+    """Mean validation accuracy of the chosen epochs over the seeds; a hopeless trial ends after two."""
+    import optuna
+
+    found: list[float] = []
+    for count, seed in enumerate(search.seeds, start=1):
+        found.append(fitted(search, settings, seed))
+        trial.report(sum(found) / count, count)
+        done = finished(study)
+        if count == 2 < len(search.seeds) and len(done) >= STARTUP and sum(found) / 2 < study.best_value - BEHIND:
+            raise optuna.TrialPruned
+    trial.set_user_attr("per_seed", found)
+    return sum(found) / len(found)
+
+
+def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
+    """Validation accuracy of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
+    from ..estimators.registry import make
+    from ..fit.checkpoint import keeping
+    from .run import versions
+
+    data = {"dataset": search.dataset, "noise": search.noise, "seed": seed}
+    config = {**data, "method": search.method, "settings": settings, "versions": versions()}
+    value = kept_value(search.out, config)
+    if value is None:
+        model = make(search.method, search.dataset, seed=seed, overrides=settings)
+        with keeping(unfinished.checkpoints_by(search.out, config)):
+            value = float(model.fit(search.graphs[seed]).best_epoch_["val_accuracy"])
+        keep_value(search.out, config, value)
+    return value
+
+
+def write_results(study: optuna.Study, dataset: str, method: str, out: Path, seeds: Sequence[int]) -> dict[str, Any]:
+    """trials.jsonl, best first, and best.toml, which ``gdamn train --config`` takes."""
+    import tomli_w
+
+    ranked = sorted(finished(study), key=lambda t: -(t.value or 0))
+    rows = [{"val_accuracy": t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked]
+    io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    best = rows[0]
+    spec = {"dataset": dataset, "method": method, "seeds": list(seeds), "settings": best["settings"]}
+    found = f"{len(rows)} trials by mean validation accuracy over {len(seeds)} seeds: {best['val_accuracy']:.4f}"
+    io.write_text(out / "best.toml", f"# Best of {found}\n" + tomli_w.dumps(spec))
+    return {"trials": len(rows), **best}

@@ -1,0 +1,77 @@
+"""One order of suspicious edges for the command line and the pages: the edges that most likely join two classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..graph.graph import Graph
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """Edges, the most suspicious first.
+
+    Attributes:
+        at: positions of their CSR entries, one per edge.
+        suspicion: (1 - hard) · P(the ends' labels differ); without attention the second factor alone.
+        differ: P(the ends' labels differ).
+    """
+
+    at: Ints
+    suspicion: Floats
+    differ: Floats
+
+
+def suspects(graph: Graph, probabilities: NDArray[Any], hard: NDArray[Any] | None, most: int) -> Suspects:
+    """At most so many edges, the most suspicious first; of equal ones the earlier. An undirected edge stands once.
+
+    The suspicion is (1 - hard) · P(the ends' labels differ): p's doubt in the edge, times q's in its ends. Either
+    alone finds planted edges nearly as well (docs/after-training.md).
+
+    Args:
+        probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.
+        hard: [E] the hard attention; None for a method without attention.
+    """
+    at = pairs(graph)
+    differ = differing(known_or_predicted(graph, probabilities), graph.rows[at], graph.indices[at])
+    suspicion = differ if hard is None else (1 - both_ways(graph, hard, at)) * differ
+    order = np.argsort(-suspicion, kind="stable")[:most]
+    return Suspects(at[order], suspicion[order], differ[order])
+
+
+def pairs(graph: Graph) -> Ints:
+    """Positions of the CSR entries that stand for an edge each: one per undirected edge, all of a directed graph."""
+    if graph.directed:
+        return np.arange(len(graph.indices))
+    return np.flatnonzero(graph.rows < graph.indices)
+
+
+def both_ways(graph: Graph, values: NDArray[Any], at: Ints) -> Floats:
+    """A value per edge: the mean of its two directions, or the one that there is."""
+    back = graph.reverse[at]
+    there = values[at].astype(float)
+    return np.where(back >= 0, (there + values[back]) / 2, there)
+
+
+def known_or_predicted(graph: Graph, probabilities: NDArray[Any]) -> Floats:
+    """[N, C] probabilities; training nodes have their label."""
+    known = np.array(probabilities, dtype=np.float64)
+    known[graph.train_mask] = np.eye(graph.num_classes)[graph.labels[graph.train_mask]]
+    return known
+
+
+def differing(probabilities: Floats, a: NDArray[Any], b: NDArray[Any], block: int = 100_000) -> Floats:
+    """[P] 1 - Σ_c P(a is c) P(b is c); in blocks, to spare the memory."""
+    made = np.empty(len(a))
+    for at in range(0, len(a), block):
+        here = slice(at, at + block)
+        made[here] = 1 - np.einsum("pc,pc->p", probabilities[a[here]], probabilities[b[here]])
+    return np.maximum(made, 0.0)

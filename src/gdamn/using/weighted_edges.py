@@ -1,0 +1,95 @@
+"""The edges that stay, with the model's weights: one body for ``model.refine``, RefineGraph and ``gdamn refine``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import GraphError
+from ..estimators.base import NodeClassifier
+from .run_folder import attention
+from .selection import WEIGHTS, chosen_entries, reversed_entries
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """The entries that stay, each with its weights.
+
+    Attributes:
+        chosen: [E] which CSR entries of the fit's graph stay.
+        index: [2, K] sources and targets of those that stay, in the order of the CSR.
+        weights: ``hard``, ``soft``, ``stable`` [K] of those that stay.
+        loops: ``hard``, ``soft``, ``stable`` [N] of the self-loops, which no file has as edges.
+        all_weights: ``hard``, ``soft``, ``stable`` [E] of all entries.
+    """
+
+    chosen: NDArray[np.bool_]
+    index: NDArray[np.int64]
+    weights: dict[str, NDArray[np.float32]]
+    loops: dict[str, NDArray[np.float32]]
+    all_weights: dict[str, NDArray[np.float32]]
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Node numbers of the entries' sources."""
+        source: NDArray[np.int64] = self.index[0]
+        return source
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """Node numbers of the entries' targets: those that hear."""
+        target: NDArray[np.int64] = self.index[1]
+        return target
+
+
+def weigh(
+    model: NodeClassifier,
+    keep: str | None = None,
+    top: int | None = None,
+    *,
+    directed: bool | None = None,
+    zeros: bool = True,
+) -> Weighed:
+    """The edges that stay (see :func:`gdamn.using.selection.chosen_entries`).
+
+    Args:
+        model: fitted or loaded.
+        keep, top: which edges stay; all without them.
+        directed: whether each direction is judged by itself; by default where an edge of the fit has no other one.
+        zeros: whether entries whose stable weight is 0 may stay. In a file they may not: readers take a weight of 0
+            for no edge, or for a mistake.
+    """
+    weights, index = attention(model, "refine a graph with"), model.tensors_["edge.index"]
+    nodes = len(model.probabilities_)
+    if any(f"loop.{name}" not in model.tensors_ for name in WEIGHTS):
+        raise GraphError("The model lacks the weights of its self-loops, so it can't refine a graph; train it again.")
+    if directed is None:
+        directed = bool((reversed_entries(index, nodes) < 0).any())
+    chosen = chosen_entries(index, weights, nodes, keep, top, directed)
+    if not zeros:
+        chosen &= weights["stable"] > 0
+    return Weighed(
+        chosen=chosen,
+        index=index[:, chosen].astype(np.int64),
+        weights={name: weights[name][chosen] for name in WEIGHTS},
+        loops={name: model.tensors_[f"loop.{name}"] for name in WEIGHTS},
+        all_weights=weights,
+    )
+
+
+def put_on(data: Data, edges: Weighed) -> Data:
+    """The Data with these edges: their index, ``edge_weight`` (the stable one), all three weights, and the loops'."""
+    import torch
+
+    data.edge_index = torch.from_numpy(edges.index)
+    data.edge_weight = torch.from_numpy(edges.weights["stable"].copy())
+    for name in WEIGHTS:
+        data[name] = torch.from_numpy(edges.weights[name].copy())
+    data.loop_weight = torch.from_numpy(edges.loops["stable"].copy())
+    return data

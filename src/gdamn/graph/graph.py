@@ -305,7 +305,8 @@ class Graph:
         """From data frames of nodes and edges: pandas, polars, or anything that gives Arrow.
 
         The keywords name columns, as the options of ``gdamn train`` do (data/files/options.py); ``split`` is
-        the column that says train, val or test. Numbers are standardised, names one-hot encoded, a text becomes TF-IDF; ``meta["notes"]`` tells what was done.
+        the column that says train, val or test. Numbers are standardised, names one-hot encoded, a text becomes TF-IDF;
+        ``meta["notes"]`` tells what was done.
         """
         from ..data.assemble import from_frames
         from ..data.files.options import Options

@@ -88,7 +88,7 @@ def test_no_em_iterations_is_the_pre_trained_network(graph):
     model = fit(graph, em_iterations=0)
     assert phases(model) == [("pre-train", 4)]
     assert model.edge_weights_ is None
-    with pytest.raises(GraphError, match="em_iterations of at least 1"):
+    with pytest.raises(GraphError, match="em_iterations=0"):
         model.refine()
     with pytest.raises(GraphError):
         model.predict_proba("p")

@@ -35,7 +35,9 @@ def graph_of(ids: Any) -> Graph:
     """A path of as many nodes as there are ids; its first two are for training."""
     n = len(ids)
     features = np.arange(2 * n, dtype=np.float32).reshape(n, 2) + 1
-    return Graph.build([range(n - 1), range(1, n)], features, np.arange(n) % 2, train_mask=[0, 1], node_ids=ids)
+    return Graph.build(
+        [range(n - 1), range(1, n)], features, np.arange(n) % 2, train_mask=np.arange(n) < 2, node_ids=ids
+    )
 
 
 def back(ids: Any) -> tuple[list[Any], list[Any]]:

@@ -95,7 +95,7 @@ def test_two_nodes_of_a_mask() -> None:
         (np.stack([TRAIN, ~TRAIN], axis=1).astype(int), "pass one column"),
         (np.zeros((N, 0), bool), "pass one column"),
         (TRAIN.astype(complex), "boolean mask or a list"),
-        (torch.ones(N, dtype=torch.complex64), "real"),
+        (torch.ones(N, dtype=torch.complex64), "boolean mask"),
         ([[True]], "it must be"),
     ],
 )

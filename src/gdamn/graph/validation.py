@@ -25,10 +25,10 @@ def _to_numpy(value: Any) -> Any:
 
     if not isinstance(value, torch.Tensor):
         raise GraphError(f"A {type(value).__name__} can't be taken as numbers; pass a tensor or an array.")
-    if value.is_complex() or value.is_quantized:
+    if value.is_quantized:
         raise GraphError(f"A tensor of {value.dtype} can't be taken as numbers; they must be real.")
     try:
-        value = value.detach().cpu().resolve_neg()
+        value = value.detach().cpu().resolve_conj().resolve_neg()
         if value.is_floating_point() and value.dtype not in (torch.float32, torch.float64):
             value = value.float()
         if value.layout == torch.strided:

@@ -30,7 +30,7 @@ class Options:
         test_share: share of the labelled nodes that is held out for a test where no split is given.
         directed: keep the direction of the edges.
         missing: ``usual`` reads labels such as ``NA``, ``-`` and ``?`` as unknown (graph/missing_words.py),
-            ``none`` only empty ones. Default: ``usual``; a run that was stored before there was a choice keeps ``none``.
+            ``none`` only empty ones. Default: ``usual``; a run stored before there was a choice keeps ``none``.
         sha256: hashes of the files, by ``nodes`` and ``edges``; files that have others are refused.
     """
 

@@ -62,7 +62,7 @@ IMPORTS = (
 )
 IMPORTS += (
     "gdamn.report.page",
-    "gdamn.runs.compare.plot",
+    "gdamn.report.comparison_plot",
     "gdamn.experiments.fig6",
     "optuna.samplers",
     "matplotlib.pyplot",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from gdamn.runs.accuracy import LEVEL, count_text, full, interval, measured, short, with_nodes
+from gdamn.estimators.accuracy import LEVEL, count_text, full, interval, measured, short, with_nodes
 
 
 @given(st.integers(1, 5000), st.floats(0, 1))

@@ -22,8 +22,8 @@ from gdamn.cli import using as cli_after
 from gdamn.errors import ConfigError
 from gdamn.estimators.gdamn import GDAMN
 from gdamn.model.settings import Settings
-from gdamn.runs import folders
 from gdamn.runs.spec import RunSpec
+from gdamn.system import folders
 
 MODULES = (
     *(cli_after, cli_compare, cli_convert, cli_doctor, cli_inspect, cli_report, cli_reproduce, cli_search),

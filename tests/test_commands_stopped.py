@@ -19,11 +19,12 @@ from gdamn.errors import DataError, OutputError, TrainingError
 from gdamn.estimators.registry import METHODS
 from gdamn.experiments import experiment, targets
 from gdamn.fit import checkpoint
-from gdamn.runs import folders, lock, unfinished
 from gdamn.runs import tune as tuning
 from gdamn.runs import tune_study as tuning_study
+from gdamn.runs import unfinished
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs
+from gdamn.system import folders, lock
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -38,7 +39,7 @@ COMMANDS = {
     "reproduce": f"reproduce fig1a --datasets karate {LONG}",
     "reproduce table2": f"reproduce table2 --datasets karate --methods gcn,mlp {LONG}",
 }
-HOLD = "import sys, time; from pathlib import Path; from gdamn.runs import lock\n"
+HOLD = "import sys, time; from pathlib import Path; from gdamn.system import lock\n"
 HOLD += "with lock.alone_in(Path('out'), sys.argv[1]):"
 HOLD += " print('held', flush=True); time.sleep(120)"
 

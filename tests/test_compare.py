@@ -20,12 +20,13 @@ from gdamn.cli import root as cli
 from gdamn.cli.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
 from gdamn.model.settings import BEFORE
+from gdamn.report import comparison_files as report
+from gdamn.report.comparison_plot import lowest_shown
 from gdamn.runs import run as runs
-from gdamn.runs.compare import engine, report
+from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs, method_names
 from gdamn.runs.compare.fits import FitStore
 from gdamn.runs.compare.paired import holm, paired
-from gdamn.runs.compare.plot import lowest_shown
 from gdamn.runs.compare.text import p_text, spread_text
 from gdamn.runs.compare.verdict import verdict, wilcoxon_note
 from gdamn.runs.spec import RunSpec

@@ -394,7 +394,7 @@ def test_problem_of_a_changed_graph_has_its_edges() -> None:
 def test_the_page_has_the_verdict_of_the_text(agrees: bool | None, tmp_path: Path) -> None:
     """What a few seeds can't decide is not called a difference."""
     from gdamn.experiments import style, writing
-    from gdamn.report import write_experiment
+    from gdamn.experiments.page import write as write_experiment
 
     style.save(lambda: style.panels(1)[0], tmp_path / "fig0")
     protocol = {"datasets": ["cora"], "split": {"cora": "public"}, "seeds": [0], "selection": "best", "labels": "none"}

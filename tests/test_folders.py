@@ -16,10 +16,10 @@ from gdamn.cli import reproduce as cli_reproduce
 from gdamn.cli import root as cli
 from gdamn.cli import search as cli_search
 from gdamn.errors import OutputError
-from gdamn.runs import folders, lock
 from gdamn.runs import run as runs
 from gdamn.runs.compare import engine
 from gdamn.runs.spec import RunSpec
+from gdamn.system import folders, lock
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

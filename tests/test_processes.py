@@ -14,7 +14,7 @@ from gdamn import GDAMN
 from gdamn.baselines.gcn import GCNClassifier
 from gdamn.data import load
 from gdamn.errors import ConfigError, OutputError
-from gdamn.runs import lock
+from gdamn.system import lock
 
 SCRIPT = """
 import multiprocessing, threading

@@ -20,12 +20,12 @@ from gdamn.data.files.npz import read_npz
 from gdamn.data.named.safe_pickle import read_pickle
 from gdamn.errors import ConfigError, DataError, GdamnError
 from gdamn.estimators.model_file import read_model
+from gdamn.experiments.published import write_into
 from gdamn.fit import checkpoint_file
 from gdamn.runs import run as runs
 from gdamn.runs import tune_study as tuning_study
 from gdamn.runs import unfinished
 from gdamn.runs.compare import fits
-from gdamn.runs.results import write_into
 from gdamn.runs.spec import RunSpec
 from gdamn.system import reading
 from gdamn.using.new_files import read_encoder

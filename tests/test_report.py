@@ -22,12 +22,12 @@ from gdamn import report
 from gdamn.cli import report as cli_report
 from gdamn.cli.root import app
 from gdamn.errors import ConfigError, DataError
+from gdamn.estimators.calibration import Calibration, expected_calibration_error
 from gdamn.graph.graph import Graph
 from gdamn.report import charts, measures
 from gdamn.report.explorer import SUSPICIOUS
 from gdamn.report.text import script_json, visible
 from gdamn.runs import run as runs
-from gdamn.using.calibration import Calibration, expected_calibration_error
 
 CLASSES = ("cats", "dogs", "birds")
 

@@ -14,10 +14,10 @@ from report_runs import FEW, HOSTILE, small_graph, write_large_run, write_run
 
 from gdamn import report
 from gdamn.experiments import style
+from gdamn.report.comparison_files import write_all
 from gdamn.report.text import visible
 from gdamn.runs import run as runs
 from gdamn.runs.compare import engine
-from gdamn.runs.compare.report import write_all
 from gdamn.runs.spec import RunSpec
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install '.[dev]'")

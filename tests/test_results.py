@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import ttest_rel
 
 from gdamn.errors import DataError
+from gdamn.experiments.published import BEGIN, END, markdown, read_peers, read_results, table_rows, write_into
 from gdamn.runs.replicate import read_result
-from gdamn.runs.results import BEGIN, END, markdown, read_peers, read_results, table_rows, write_into
 from gdamn.runs.run import run, spread
 from gdamn.runs.spec import RunSpec
 

@@ -13,9 +13,9 @@ from report_runs import small_graph, write_run
 from gdamn import Graph, report
 from gdamn.cli import display
 from gdamn.errors import DataError
+from gdamn.estimators.accuracy import interval, short
 from gdamn.report.reading import Run
 from gdamn.runs import run as runs
-from gdamn.runs.accuracy import interval, short
 from gdamn.runs.spec import RunSpec
 
 CLASSES = ("cats", "dogs", "birds")

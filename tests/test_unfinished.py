@@ -16,9 +16,10 @@ import psutil
 import pytest
 
 from gdamn.errors import OutputError, TrainingError
-from gdamn.runs import folders, lock, pool, unfinished
+from gdamn.runs import pool, unfinished
 from gdamn.runs import run as runs
 from gdamn.runs.spec import RunSpec
+from gdamn.system import folders, lock
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -120,7 +121,7 @@ def test_what_a_killed_writer_left_is_removed(stopped: Path) -> None:
     assert all(path.exists() for path in mine)
 
 
-HOLD = "import sys, time; from pathlib import Path; from gdamn.runs import lock\n"
+HOLD = "import sys, time; from pathlib import Path; from gdamn.system import lock\n"
 HOLD += "with lock.alone_in(Path(sys.argv[1]), 'run'):"
 HOLD += " print('held', flush=True); time.sleep(60)"
 

@@ -19,7 +19,7 @@ _WHERE = {
     "GDAMN": ".estimators.gdamn",
     "GDAMNPlus": ".estimators.gdamn",
     "Graph": ".graph",
-    "RefineGraph": ".using.transforms",
+    "RefineGraph": ".estimators.transforms",
     "Settings": ".model.settings",
     "load": ".data",
     "GdamnError": ".errors",
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from .data import load
     from .errors import GdamnError
     from .estimators.gdamn import GDAMN, GDAMNPlus
+    from .estimators.transforms import RefineGraph
     from .graph.graph import Graph
     from .model.settings import Settings
-    from .using.transforms import RefineGraph
 
 
 def __getattr__(name: str) -> Any:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 LISTED = 20_000
 """At most so many ids are compared when a name isn't found."""
+
+
+def print_error(message: str) -> None:
+    """Print an error as the command line does, without a terminal's colours: for processes that nobody watches."""
+    print("error:", safe(" ".join(message.split())), file=sys.stderr)
 
 
 def safe(value: object) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdamn.data import load
-from gdamn.using.calibration import (
+from gdamn.estimators.calibration import (
     ENOUGH,
     HIGHEST,
     calibrated,

@@ -11,10 +11,10 @@ from after_helpers import SCHEDULE
 
 from gdamn import GDAMN, Graph
 from gdamn.errors import ConfigError, GraphError
-from gdamn.using.calibration import Temperature, scaled
+from gdamn.estimators.calibration import Temperature, scaled
+from gdamn.estimators.predictions import Predictions, split_names
 from gdamn.using.explain import explain, find_node
 from gdamn.using.explain_plot import MOST, chosen, draw
-from gdamn.using.predict import Predictions, split_names
 from gdamn.using.suspicious import suspicious
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gdamn import Graph
 from gdamn.errors import ConfigError
-from gdamn.using.selection import Condition, chosen_entries
+from gdamn.estimators.selection import Condition, chosen_entries
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from torch_geometric.data import Data, HeteroData
 
 from gdamn import GDAMN, Graph, RefineGraph
 from gdamn.errors import GraphError
+from gdamn.estimators.selection import chosen_entries
 from gdamn.using.refine import refine, write_refined
-from gdamn.using.selection import chosen_entries
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -47,13 +47,14 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
 
 STARTER = """
 import os, sys, time
+from gdamn.fit.domains.ranks import environment
 from gdamn.runs.ranks import launch
 launch.GRACE = 0.5
-if not launch.is_rank():
+if not environment.is_rank():
     sys.exit(launch.start(3))
 launch.end_with_starter()
-rank = launch.number("RANK")
-assert (launch.number("WORLD_SIZE"), os.path.dirname(os.environ[launch.STORE]) != "") == (3, True)
+rank = environment.number("RANK")
+assert (environment.number("WORLD_SIZE"), os.path.dirname(os.environ[launch.STORE]) != "") == (3, True)
 print("never seen" if rank else f"rank {rank}", flush=True)
 """
 """Ranks that don't train: what the starter does with them is the same, and it is quick."""

@@ -18,11 +18,12 @@ from fuzz_own import NODES
 from gdamn.cli.root import parse_pairs
 from gdamn.data.encode import Encoder
 from gdamn.data.files.tables import Table
+from gdamn.experiments import published as results
 from gdamn.experiments.store import Unit, UnitStore
 from gdamn.fit import checkpoint_file
 from gdamn.report import overview, sections
 from gdamn.report.reading import Run
-from gdamn.runs import replicate, results, unfinished
+from gdamn.runs import replicate, unfinished
 from gdamn.runs import tune as tuning
 from gdamn.runs.compare.fits import FitStore
 from gdamn.runs.spec import RunSpec

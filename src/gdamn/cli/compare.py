@@ -69,9 +69,10 @@ def compare(
     if jobs < 1 or (threads is not None and threads < 1):
         raise ConfigError("--jobs and --threads must be 1 or more.")
 
-    from ..runs import folders
+    from ..report import comparison_files as report
     from ..runs import run as runs
-    from ..runs.compare import engine, report
+    from ..runs.compare import engine
+    from ..system import folders
     from .display_compare import CompareView
 
     names = engine.method_names(methods)
@@ -93,7 +94,8 @@ def compare(
 
 def show_outcome(outcome: Outcome) -> None:
     """A finished comparison in the terminal."""
-    from ..runs.compare import fits, report, text
+    from ..report import comparison_files as report
+    from ..runs.compare import fits, text
     from ..runs.compare.verdict import wilcoxon_note
 
     nodes = text.nodes_text(outcome.result)

@@ -27,8 +27,8 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
     """
     from .. import data
     from ..estimators import registry as methods
+    from ..estimators.accuracy import short
     from ..runs import run as runs
-    from ..runs.accuracy import short
     from . import display
 
     graph = data.load(DATASET, seed=seed, noise=NOISE)

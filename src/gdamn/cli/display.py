@@ -16,7 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ..runs import accuracy
+from ..estimators import accuracy
 from ..text import safe
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
 
 def show_remarks(summary: Mapping[str, Any]) -> None:
     """What people should know before they trust a run: too few validation nodes, and labels from before EM."""
+    from ..estimators.calibration import warning
     from ..estimators.chosen_epoch import before_em_sentence
-    from ..using.calibration import warning
 
     counts = summary["val_accuracy"].get("nodes")
     if counts:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ..runs import accuracy
+from ..estimators import accuracy
 from . import display
 
 if TYPE_CHECKING:

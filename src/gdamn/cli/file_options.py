@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,8 +80,3 @@ def refuse_for_named(dataset: str, reading: dict[str, Any]) -> None:
     if reading:
         flag = "--" + next(iter(reading)).replace("_", "-")
         raise ConfigError(f"{flag} is for own files; '{dataset}' is taken for the name of a data set.")
-
-
-def data_name(dataset: str) -> str:
-    """What a data set is called in the name of a folder."""
-    return Path(dataset).stem if is_own(dataset) else dataset

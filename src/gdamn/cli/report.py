@@ -32,7 +32,7 @@ def report(
 ) -> None:
     """Make the page of a finished run again: one HTML file with results, charts and an explorer of the graph."""
     from ..report import write_run
-    from ..runs.folders import is_page
+    from ..system.folders import is_page
 
     if output is not None and output.absolute() != (run / "report.html").absolute():
         check_written(output, (), force or is_page(output), run)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
-from ..runs import accuracy
+from ..estimators import accuracy
 from . import display
 from .compare import Changes, Force, Jobs, Threads
 from .parsing import parse_pairs
@@ -116,9 +116,8 @@ def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
 def reproduce_all(asked: Asked, folder: Path) -> None:
     """Run every target that has its data, one after the other, and list what agrees with the paper."""
     from ..experiments import every
-    from ..runs import folders
     from ..runs import run as runs
-    from ..system import io
+    from ..system import folders, io
 
     todo, left_out = every.plan_all(asked)
     done: dict[str, dict[str, Any]] = {}

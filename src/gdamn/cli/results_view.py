@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..runs import accuracy
+from ..estimators import accuracy
 from ..text import safe
 from . import display
 

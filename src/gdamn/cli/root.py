@@ -17,6 +17,8 @@ import typer
 from .. import __version__
 from ..data import progress
 from ..errors import ConfigError, GdamnError
+from ..fit.domains.ranks import environment
+from ..runs.spec import data_name
 from ..system.reading import has_raw_bytes
 from . import display, streams
 from . import file_options as files
@@ -150,18 +152,18 @@ def train(
     )
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, options, changed)
     spec = files.settle(spec, reading, fresh=dataset is not None)
-    folder = out or Path("runs") / f"{files.data_name(spec.dataset)}-{spec.method}"
+    folder = out or Path("runs") / f"{data_name(spec.dataset)}-{spec.method}"
 
-    from ..runs import folders
     from ..runs import run as runs
     from ..runs.ranks import launch, team
+    from ..system import folders
     from ..system.io import to_json
     from .report import report_of_training
 
-    if workers > 1 and not launch.is_rank():
+    if workers > 1 and not environment.is_rank():
         team.check(spec, jobs, timeout)
         raise typer.Exit(launch.start(workers))
-    each = threads or launch.threads()
+    each = threads or environment.threads()
 
     def lead() -> None:
         folders.check(folder, "run")
@@ -294,7 +296,7 @@ def main() -> None:
     except SystemExit as ended:
         from ..runs.ranks import launch
 
-        if ended.code == 130 or launch.is_rank():
+        if ended.code == 130 or environment.is_rank():
             # All that was open is put away. After Ctrl-C the libraries' own farewell would take seconds, and where
             # ranks are connected torch's threads may still run, which would end a good run with SIGABRT.
             launch.end_at_once(ended.code if isinstance(ended.code, int) else bool(ended.code))

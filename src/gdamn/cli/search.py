@@ -9,9 +9,9 @@ import typer
 
 from ..data.files import TABLES
 from ..errors import ConfigError
-from ..runs import accuracy
+from ..estimators import accuracy
+from ..runs.spec import data_name
 from . import display
-from .file_options import data_name
 from .root import DataRoot, app, reporting
 
 
@@ -104,7 +104,7 @@ def results(
     write: Annotated[Path | None, typer.Option(help="Put the table between the markers of this document.")] = None,
 ) -> None:
     """Show published results as a table, or write it into a document."""
-    from ..runs.results import COLUMNS, SHORT, markdown, read_peers, read_results, table_rows, write_into
+    from ..experiments.published import COLUMNS, SHORT, markdown, read_peers, read_results, table_rows, write_into
 
     rows = table_rows(read_results(folder), read_peers(folder))
     display.show_rows("Results", [COLUMNS[at] for at in SHORT], [[row[at] for at in SHORT] for row in rows])

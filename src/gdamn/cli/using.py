@@ -133,13 +133,13 @@ def refine(
     if top is not None and top < 1:
         raise ConfigError(f"--top must be 1 or more; got {top}.")
     if keep is not None:
-        from ..using.selection import Condition
+        from ..estimators.selection import Condition
 
         Condition.parse(keep)
     with working("refining"):
         from ..estimators.chosen_epoch import sentence_of
+        from ..estimators.predictions import of_fit
         from ..using import refine as refined
-        from ..using.predict import of_fit
 
         check_written(out, refined.SUFFIXES, force, run)
         opened = opened_run(run, seed, data_root)
@@ -173,8 +173,8 @@ def explain(
         raise ConfigError(f"--most must be 1 or more; got {most}.")
     check_written(plot, (".png", ".svg"), force, run)
     with working("explaining"):
+        from ..estimators.predictions import of_fit
         from ..using import explain as reasons
-        from ..using.predict import of_fit
 
         opened = opened_run(run, seed, data_root)
         graph = opened.graph()
@@ -213,7 +213,7 @@ def edges(
     check_written(out, TABLES, force, run)
     with working("judging edges"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..using.predict import of_fit
+        from ..estimators.predictions import of_fit
         from ..using.suspicious import suspicious as judged
 
         opened = opened_run(run, seed, data_root)

@@ -193,7 +193,7 @@ class NodeClassifier:
         """[N, C] class probabilities of every node, raw as the network gave them.
 
         What commands and files call confidence is calibrated on validation nodes; the way there is
-        ``gdamn.using.calibration.calibrated(model.predict_proba(), graph)``.
+        ``gdamn.estimators.calibration.calibrated(model.predict_proba(), graph)``.
         """
         return self.probabilities_.copy()
 

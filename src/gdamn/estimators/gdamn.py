@@ -129,9 +129,8 @@ class GDAMN(NodeClassifier):
         """
         from torch_geometric.data import Data
 
-        from ..using.run_folder import check_same_edges
-        from ..using.transforms import RefineGraph
-        from ..using.weighted_edges import put_on, weigh
+        from .transforms import RefineGraph
+        from .weighted_edges import check_same_edges, put_on, weigh
 
         self._fitted()
         edges = weigh(self)

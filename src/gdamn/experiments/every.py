@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
-from ..runs.compare.report import compact_json, markdown_table
+from ..report.comparison_files import compact_json, markdown_table
 from ..system import io
 from . import experiment, paper, tables
 from .experiment import Ask, Watch

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ConfigError
-from ..runs import folders, pool, unfinished
+from ..runs import pool, unfinished
 from ..runs import run as runs
 from ..runs.compare import engine
 from ..runs.compare.paired import SURE, paired
 from ..runs.spec import RunSpec
-from ..system import io
+from ..system import folders, io
+from ..system.versions import versions
 from .store import Task, Unit, UnitStore, shared_and_own
 from .targets import Target
 
@@ -153,7 +154,7 @@ def _do_units(
         watch.start(len(done), len(units))
 
     def keep(task: Task, result: dict[str, Any]) -> None:
-        done[task] = {"result": result, "versions": runs.versions()}
+        done[task] = {"result": result, "versions": versions()}
         if "missing" not in result:  # data that isn't here today may be tomorrow
             store.save(missing[task], result)
             unfinished.drop_checkpoints(store.folder, missing[task].config)

@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import OutputError
 from ..model.settings import completed
 from ..runs.compare.fits import FitStore, read_record
-from ..runs.run import versions
 from ..runs.spec import RunSpec
 from ..system import io
+from ..system.versions import versions
 
 Task = tuple[str, int]
 """The name of a unit and its seed; what the pool hands out."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runs.compare.report import compact_json, markdown_table, ranges
+from ..report.comparison_files import compact_json, markdown_table, ranges
 from ..runs.compare.text import signed
 from ..system import io
 from .paper import elsewhere
@@ -25,7 +25,7 @@ LEGEND = (
 
 def write_all(table: Mapping[str, Any], out: Path) -> None:
     """Write the files of a table; the JSON comes last."""
-    from ..report import write_table
+    from .table_page import write as write_table
 
     name = table["table"]
     io.write_text(out / f"{name}.md", markdown(table))

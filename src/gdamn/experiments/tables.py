@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, NothingFinishedError
-from ..runs import folders
+from ..report import comparison_files as report
 from ..runs import run as runs
-from ..runs.compare import engine, report
+from ..runs.compare import engine
 from ..runs.compare.fits import FitStore
 from ..runs.spec import RunSpec
-from ..system import io
+from ..system import folders, io
 from .paper import PaperTable, Row
 
 SEEDS = 20

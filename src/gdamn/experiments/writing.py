@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..runs.compare.report import compact_json, markdown_table, ranges
+from ..report.comparison_files import compact_json, markdown_table, ranges
 from ..system import io
 from .targets import Target
 
@@ -15,7 +15,7 @@ VERDICTS = {True: "agree", False: "differ", None: "don't decide it"}
 
 def write_all(target: Target, content: Mapping[str, Any], out: Path) -> None:
     """Write the files; the JSON comes last and tells that the others are whole."""
-    from ..report import write_experiment
+    from .page import write as write_experiment
     from .style import save
 
     experiment = target.experiment()

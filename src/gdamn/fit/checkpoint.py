@@ -108,7 +108,7 @@ def identity(method: str, settings: BaseSettings, problem: Problem | LargeProble
     """A name for what decides every bit of a fit: method, settings, data, and the versions that compute it."""
     import numpy as np
 
-    from ..runs.run import versions
+    from ..system.versions import versions
 
     chosen = {name: value for name, value in dataclasses.asdict(settings).items() if name != "threads"}
     digest = hashlib.sha256(json.dumps([FORMAT, versions(), method, chosen, str(problem.device)]).encode())

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.checks import check_csr
+from ..errors import GraphError
 from .read_only import as_tensor, seal_fields, sealed
 
 if TYPE_CHECKING:
@@ -159,3 +159,17 @@ def balanced_blocks(indptr: NDArray[np.int64], blocks: int = BLOCKS) -> NDArray[
     bounds = np.searchsorted(work, targets).astype(np.int64)
     bounds[0], bounds[-1] = 0, n
     return np.maximum.accumulate(bounds)
+
+
+def check_csr(indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> None:
+    """Refuse arrays that are no CSR pattern of this shape."""
+    rows, columns = shape
+    for name, array in (("indptr", indptr), ("indices", indices)):
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise GraphError(f"{name} must be a vector of whole numbers; got {array.dtype} of shape {array.shape}.")
+    if rows < 0 or columns < 0 or len(indptr) != rows + 1:
+        raise GraphError(f"A pattern of {rows} rows has {rows + 1} row pointers; indptr has {len(indptr)}.")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (indptr[1:] < indptr[:-1]).any():
+        raise GraphError(f"indptr must rise from 0 to the number of entries, {len(indices)}, and never fall.")
+    if len(indices) and (indices.min() < 0 or indices.max() >= columns):
+        raise GraphError(f"indices run from {indices.min()} to {indices.max()}; the pattern has {columns} columns.")

@@ -6,9 +6,7 @@ in docs/performance.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import GraphError
 
@@ -16,20 +14,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..graph.pattern import Pattern
-
-
-def check_csr(indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]) -> None:
-    """Refuse arrays that are no CSR pattern of this shape."""
-    rows, columns = shape
-    for name, array in (("indptr", indptr), ("indices", indices)):
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise GraphError(f"{name} must be a vector of whole numbers; got {array.dtype} of shape {array.shape}.")
-    if rows < 0 or columns < 0 or len(indptr) != rows + 1:
-        raise GraphError(f"A pattern of {rows} rows has {rows + 1} row pointers; indptr has {len(indptr)}.")
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (indptr[1:] < indptr[:-1]).any():
-        raise GraphError(f"indptr must rise from 0 to the number of entries, {len(indices)}, and never fall.")
-    if len(indices) and (indices.min() < 0 or indices.max() >= columns):
-        raise GraphError(f"indices run from {indices.min()} to {indices.max()}; the pattern has {columns} columns.")
 
 
 def check_shape(operation: str, name: str, tensor: Tensor, *shape: int) -> None:

@@ -1,14 +1,14 @@
 """Pages that people open first: one self-contained HTML file each, made from what a command wrote.
 
-``run`` makes the page of ``gdamn train``, ``comparison`` that of ``gdamn compare``, ``table`` and ``experiment`` those
-of ``gdamn reproduce``; ``page`` puts any of them together. Nothing here is imported before a page is asked for.
+``run`` makes the page of ``gdamn train``, ``comparison`` that of ``gdamn compare``; ``page`` puts any of them together.
+Nothing here is imported before a page is asked for. Must not import: experiments, cli.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..runs.compare.engine import Outcome
@@ -34,19 +34,3 @@ def write_comparison(outcome: Outcome, out: Path) -> Path:
     from .comparison import write
 
     return write(outcome, out)
-
-
-def write_table(table: Mapping[str, Any], out: Path) -> Path:
-    """Write the page of a reproduced table, ``TABLE.html``."""
-    from .table import write
-
-    return write(table, out)
-
-
-def write_experiment(
-    content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Sequence[object]], out: Path
-) -> Path:
-    """Write the page of a reproduced figure, ``TARGET.html``, beside its other files."""
-    from .experiment import write
-
-    return write(content, columns, rows, out)

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from ..using.calibration import BINS, Calibration
+from ..estimators.calibration import BINS, Calibration
 from .measures import CUT_BELOW, HARD_BINS
 from .svg import INKS, STYLE, themed
 from .text import shortened, visible
@@ -240,7 +240,7 @@ def hard_chart(histogram: NDArray[np.int64]) -> Markup:
 
 def methods_chart(results: Sequence[Mapping[str, Any]], best: str | None) -> Markup:
     """A row per method: a point per seed, the mean and its standard deviation; the best in a colour of its own."""
-    from ..runs.compare.plot import lowest_shown
+    from .comparison_plot import lowest_shown
 
     shown = [r for r in results if r["test_accuracy"]["mean"] is not None]
     left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in shown])

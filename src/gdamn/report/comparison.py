@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runs.accuracy import spread_nodes
+from ..estimators.accuracy import spread_nodes
 from ..runs.compare.fits import data_name
 from ..runs.compare.text import accuracy_text, nodes_text
 from ..runs.compare.verdict import chance, separated, wilcoxon_note
@@ -70,7 +70,7 @@ def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def method_table(outcome: Outcome) -> Table:
     """The table of ``compare.md``, sortable."""
-    from ..runs.compare.report import COLUMNS, how_spread, table_rows
+    from .comparison_files import COLUMNS, how_spread, table_rows
 
     rows: list[list[Cell]] = []
     for texts, r in zip(table_rows(outcome), outcome.result["results"], strict=True):

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError, DataError
 from ..estimators.base import read_model
+from ..estimators.calibration import Temperature, calibrated
 from ..estimators.chosen_epoch import before_em
 from ..graph.graph import Graph
 from ..runs import run as runs
 from ..runs.result_file import check_result, read_json
 from ..runs.spec import RunSpec
 from ..system.reading import is_there
-from ..using.calibration import Temperature, calibrated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

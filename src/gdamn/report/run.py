@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cli.file_options import data_name
 from ..errors import OutputError
+from ..estimators.calibration import ENOUGH, Calibration
 from ..estimators.chosen_epoch import before_em_sentence
+from ..runs.spec import data_name
 from ..system import io
-from ..using.calibration import ENOUGH, Calibration
 from . import attention, measures, overview, sections
 from .explorer import Budget, explorer
 from .page import LIMIT, render

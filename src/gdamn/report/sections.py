@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..runs import accuracy
-from ..using.calibration import BINS, ENOUGH, Calibration, warning
+from ..estimators import accuracy
+from ..estimators.calibration import BINS, ENOUGH, Calibration, warning
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
 from .text import mean_std, number, percent, visible, whole

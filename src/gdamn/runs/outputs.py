@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..data.files import is_own
 from ..errors import OutputError
-from ..system import io
-from . import folders
+from ..system import folders, io
+from .run import RUN_FILES, SEED_FILES
+from .unfinished import FOLDER
 
 if TYPE_CHECKING:
     from .spec import RunSpec
@@ -63,7 +65,7 @@ def check_apart(path: Path, inputs: Sequence[Path | None]) -> None:
 def check_not_of_run(path: Path, run: Path) -> None:
     """Refuse to write over a file of a run: its models, tables and records."""
     target, folder = _whole(path), _whole(run)
-    if folder in target.parents and folders.is_ours(target.relative_to(folder)):
+    if folder in target.parents and is_ours(target.relative_to(folder)):
         raise OutputError(f"Can't write '{path}': it is a file of the run '{run}' itself; choose another name.")
 
 
@@ -81,3 +83,10 @@ def _whole(path: Path) -> Path:
         return path.expanduser().resolve()
     except (OSError, RuntimeError, ValueError):  # a loop of links
         return path.absolute()
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a path, seen from the folder of a run, is one that gdamn uses: a mark, a model, a checkpoint, a table."""
+    first, *rest = path.parts
+    of_seed = len(rest) == 1 and rest[0] in SEED_FILES and re.fullmatch(r"seed-\d+", first) is not None
+    return of_seed or first == FOLDER or (not rest and first in (*RUN_FILES, folders.MARKER, folders.LOCK))

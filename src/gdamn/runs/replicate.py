@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from .accuracy import measured, nodes_at
+from ..estimators.accuracy import measured, nodes_at
 from .pool import Progress
 from .result_file import check_result, read_json
 from .spec import RunSpec

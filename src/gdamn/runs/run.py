@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..errors import ConfigError, OutputError
 from ..estimators import custom as own_methods
-from ..system import io, reading
-from . import folders, lock, pool, unfinished
-from .accuracy import with_nodes
+from ..estimators.accuracy import with_nodes
+from ..system import folders, io, lock, reading
+from ..system.versions import versions
+from . import pool, unfinished
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 SEED_FILES = ("model.gdamn", "predictions.csv", "edges.csv", "history.jsonl")
 RUN_FILES = ("config.toml", "summary.json", "encoder.json", "report.html")
-PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 
 def run(
@@ -202,7 +201,7 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
     All of them are written before any takes its place, so that a full disk leaves an older run whole. Its
     ``summary.json`` goes in between, because from then on the folder doesn't hold what it tells of.
     """
-    from ..using.predict import of_fit
+    from ..estimators.predictions import of_fit
 
     columns = of_fit(estimator, graph).short_columns()
     weights = estimator.edge_weights_
@@ -297,19 +296,6 @@ def spread(values: Sequence[float | None]) -> dict[str, Any]:
         "std": (statistics.stdev(known) if len(known) > 1 else 0.0) if known else None,
         "per_seed": list(values),
     }
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of what the results depend on; None for what isn't installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
 
 
 def peak_rss_mb() -> float:

@@ -146,3 +146,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return reading.read_toml(path)
     except DataError as problem:
         raise ConfigError(str(problem)) from None
+
+
+def data_name(dataset: str) -> str:
+    """What a data set is called in the name of a folder."""
+    return Path(dataset).stem if is_own(dataset) else dataset

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, TrainingError
-from ..system import io
-from . import folders, unfinished
+from ..system import folders, io
+from . import unfinished
 from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     """Validation accuracy of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
     from ..estimators.registry import make
     from ..fit.checkpoint import keeping
-    from .run import versions
+    from ..system.versions import versions
 
     data = {"dataset": search.dataset, "noise": search.noise, "seed": seed}
     config = {**data, "method": search.method, "settings": settings, "versions": versions()}

@@ -17,6 +17,8 @@ from torch import Tensor
 
 from ..errors import GraphError
 from ..estimators.gdamn import GDAMN
+from ..estimators.predictions import Predictions
+from ..estimators.weighted_edges import attention
 from ..fit.em import predict
 from ..fit.training import reproducible_threads
 from ..graph.graph import Graph
@@ -24,9 +26,7 @@ from ..kernels import Key
 from ..model.adjacency import Adjacency
 from ..text import nearest, safe
 from .inductive import TOLERANCE
-from .predict import Predictions
 from .rebuild import graph_of_choice, make_view, rebuild_q
-from .run_folder import attention
 
 if TYPE_CHECKING:
     from ..estimators.base import NodeClassifier

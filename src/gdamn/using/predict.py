@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,66 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..estimators import calibration
+from ..estimators.accuracy import measured
+from ..estimators.calibration import ENOUGH, Temperature
 from ..estimators.chosen_epoch import before_em_sentence, is_before_em
+from ..estimators.predictions import Predictions, split_names
 from ..graph.graph import SPLITS, Graph
-from ..runs.accuracy import measured
-from . import calibration
-from .calibration import ENOUGH, Temperature
 
 if TYPE_CHECKING:
-    from ..estimators.base import NodeClassifier
     from .run_folder import Opened
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """What a run says of a graph.
-
-    Attributes:
-        graph: the graph of the nodes.
-        probabilities: [N, C], calibrated unless the temperature is 1.
-        split: [N] the part that a node had in the fit: train, val, test, none, or new.
-        temperature: what calibrated them.
-        report: plain data for the terminal and for JSON.
-    """
-
-    graph: Graph
-    probabilities: NDArray[np.float64]
-    split: NDArray[np.str_]
-    temperature: Temperature
-    report: dict[str, Any]
-
-    @property
-    def predicted(self) -> NDArray[np.int64]:
-        """[N] the likeliest class."""
-        found: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
-        return found
-
-    @property
-    def confidence(self) -> NDArray[np.float64]:
-        """[N] its probability."""
-        found: NDArray[np.float64] = self.probabilities.max(axis=1)
-        return found
-
-    def short_columns(self) -> dict[str, NDArray[Any]]:
-        """A table: node, predicted, confidence, split."""
-        return {
-            "node": self.graph.node_ids,
-            "predicted": np.array(self.graph.class_names, dtype=object)[self.predicted],
-            "confidence": self.confidence,
-            "split": self.split,
-        }
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The same, and one probability per class."""
-        names = self.graph.class_names
-        titles = [f"probability_{name}" for name in names]
-        if len(set(titles)) < len(titles):
-            titles = [f"probability_{at}_{name}" for at, name in enumerate(names)]
-        return {
-            **self.short_columns(),
-            **{title: self.probabilities[:, at] for at, title in enumerate(titles)},
-        }
 
 
 def predict(
@@ -109,12 +57,6 @@ def predict(
         ),
     }
     return Predictions(graph, probabilities, split, temperature, report)
-
-
-def of_fit(model: NodeClassifier, graph: Graph) -> Predictions:
-    """The calibrated predictions of one model for the graph of its fit; no test label is read."""
-    probabilities, temperature = calibration.calibrated(model.predict_proba(), graph)
-    return Predictions(graph, probabilities, split_names(graph), temperature, {})
 
 
 def describe(raw: NDArray[Any], graph: Graph, temperature: Temperature) -> dict[str, Any]:
@@ -185,14 +127,6 @@ def check_same_split(models: Sequence[Opened], graphs: Sequence[Graph]) -> None:
                 f"Seeds {models[0].seed} and {opened.seed} of '{opened.run}' have different splits or edges, so their "
                 "mean can't be calibrated; leave --ensemble out, or train with a fixed --split."
             )
-
-
-def split_names(graph: Graph) -> NDArray[np.str_]:
-    """[N] train, val, test or none."""
-    names = np.full(graph.num_nodes, "none", dtype="<U5")
-    for name in SPLITS:
-        names[graph.mask(name)] = name
-    return names
 
 
 def counts(probabilities: NDArray[Any], names: Sequence[str]) -> dict[str, int]:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ..errors import GraphError
 from ..estimators.base import NodeClassifier
+from ..estimators.predictions import Predictions, split_names
+from ..estimators.selection import WEIGHTS
+from ..estimators.weighted_edges import Weighed, put_on, weigh
 from ..graph.graph import SPLITS, Graph
 from ..system import io
 from ..text import safe
-from .predict import Predictions, split_names
-from .selection import WEIGHTS
 from .tables import write_table
-from .weighted_edges import Weighed, put_on, weigh
 
 SUFFIXES = (".csv", ".parquet", ".npz", ".pt", ".graphml")
 
@@ -58,7 +58,7 @@ class Refined(Weighed):
 
 
 def refine(model: NodeClassifier, graph: Graph, keep: str | None = None, top: int | None = None) -> Refined:
-    """The graph of the fit with the edges that stay (:func:`gdamn.using.weighted_edges.weigh`), for a file."""
+    """The graph of the fit with the edges that stay (:func:`gdamn.estimators.weighted_edges.weigh`), for a file."""
     return Refined(**vars(weigh(model, keep, top, directed=graph.directed, zeros=False)), graph=graph)
 
 

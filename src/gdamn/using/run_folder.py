@@ -11,11 +11,9 @@ from ..errors import ConfigError, DataError, GraphError
 from ..estimators.model_file import WEIGHTS
 from ..runs.spec import RunSpec
 from ..system.reading import is_there
+from .new_files import load_like
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ..estimators.base import NodeClassifier
     from ..graph.graph import Graph
 
@@ -57,9 +55,8 @@ class Opened:
                 f"'{self.run}' was trained on the data set {self.spec.dataset}, which has no table of columns that "
                 "new nodes could be read by; --nodes and --edges are for runs on files of your own."
             )
-        from ..data import files as own
 
-        graph: Graph = own.load_like(self.run, nodes, edges, seed=self.seed)
+        graph: Graph = load_like(self.run, nodes, edges, seed=self.seed)
         return graph
 
 
@@ -124,9 +121,8 @@ def load_training_graph(run: Path, spec: RunSpec, seed: int, data_root: Path | N
 
     if spec.dataset in data.DATASETS:
         return runs.load_graph(spec, data_root, seed)
-    from ..data import files as own
 
-    graph: Graph = own.load_like(run, None, None, seed=seed)
+    graph: Graph = load_like(run, None, None, seed=seed)
     return graph
 
 
@@ -145,25 +141,3 @@ def check_same_graph(model: NodeClassifier, graph: Graph, where: object) -> None
     index = model.tensors_.get("edge.index")
     if index is not None and not np.array_equal(index, np.stack([graph.indices, graph.rows])):
         raise GraphError(f"The model of '{where}' knows other edges than its graph: {changed}.")
-
-
-def check_same_edges(model: NodeClassifier, graph: Graph) -> None:
-    """Refuse a graph of other nodes or edges than those that the model has weighed."""
-    import numpy as np
-
-    known = len(model.probabilities_)
-    if graph.num_nodes != known:
-        raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
-    if not np.array_equal(model.tensors_["edge.index"], np.stack([graph.indices, graph.rows])):
-        raise GraphError("The graph has other edges than the graph that the model was fitted on.")
-
-
-def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float32]]:
-    """The model's edge weights; an error that says why there are none."""
-    weights = model.edge_weights_
-    if weights is None:
-        raise GraphError(
-            f"This model of method '{model.method}' has no attention to {purpose}; train gdamn or gdamn-plus "
-            "(with hard or soft attention, and not with em_iterations=0)."
-        )
-    return weights

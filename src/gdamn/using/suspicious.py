@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..estimators.base import NodeClassifier
+from ..estimators.predictions import Predictions
+from ..estimators.weighted_edges import attention
 from ..graph.graph import Graph
-from .predict import Predictions
 from .ranking import both_ways, suspects
-from .run_folder import attention
 
 
 def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, most: int) -> dict[str, NDArray[Any]]:

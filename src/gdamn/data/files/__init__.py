@@ -47,19 +47,6 @@ def load(path: str | os.PathLike[str], *, seed: int = 0, split: int | None = Non
     return read(path, seed=seed, split=split, options=options)
 
 
-def load_like(run: Path, nodes: Path | None = None, edges: Path | None = None, *, seed: int | None = None) -> Graph:
-    """The graph of a run again, or new files read just as that run read its own.
-
-    With neither ``nodes`` nor ``edges`` it is the graph that the run's ``seed`` was trained on (the first one where
-    it is left out), of a named data set, too; files that have changed since are refused. New files are read with
-    the run's options and encoder, and their labels, which may be missing, with its classes. They have masks only
-    where their split column says so: nothing is held out of them.
-    """
-    from ...using.new_files import load_like as read
-
-    return read(run, nodes, edges, seed=seed)
-
-
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
     """The data set and the options as ``config.toml`` keeps them: whole paths, and the hash of every file.
 

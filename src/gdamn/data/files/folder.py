@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from ...errors import ConfigError, DataError, in_short
 from ...graph.graph import Graph
 from ...graph.validation import sound_csr
-from ...runs import folders, lock
-from ...system import io, reading
+from ...system import folders, io, lock, reading
 from . import FOLDER, INDEX
 
 FORMAT = 1

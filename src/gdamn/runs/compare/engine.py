@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError, in_short
 from ...estimators import custom as own_methods
-from ...system import io
+from ...system import folders, io
 from ...system.memory import shortage
-from .. import folders, pool, unfinished
+from .. import pool, unfinished
 from .. import run as runs
 from ..spec import RunSpec, seed_advice
 from .fits import FitStore, config_of

@@ -14,7 +14,7 @@ from ...errors import ConfigError, DataError, OutputError
 from ...model.settings import completed
 from ...system import io
 from ...system.reading import read_json
-from ..run import versions
+from ...system.versions import versions
 from ..spec import RunSpec
 
 DATA_KEYS = ("dataset", "noise", "options")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import accuracy
+from ...estimators import accuracy
 
 
 def accuracy_text(spread: Mapping[str, Any]) -> str:

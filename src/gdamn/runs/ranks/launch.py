@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from ...cli import display
-from ...errors import ConfigError
+from ...fit.domains.ranks import environment
+from ...text import print_error
 
 STORE, STARTER = "GDAMN_STORE", "GDAMN_STARTER"
 """The environment variables with the file through which ranks that were started here find each other, and with the
@@ -28,27 +28,6 @@ LOST = 3
 """Exit code of a rank that was started here and lost another one; the starter tells of it."""
 GRACE = 10.0
 """Seconds that the ranks have to end by themselves once one has failed."""
-
-
-def is_rank() -> bool:
-    """Whether this process was started as one of several, by :func:`start` or by torchrun."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
-def number(name: str) -> int:
-    """A number that the launcher has put into the environment."""
-    try:
-        return int(os.environ[name])
-    except (KeyError, ValueError):
-        raise ConfigError(
-            f"The environment variable {name} is {os.environ.get(name)!r}, not a number; start ranks with torchrun."
-        ) from None
-
-
-def threads() -> int | None:
-    """The cores of this machine over its ranks, where a launcher says how many there are."""
-    local = os.environ.get("LOCAL_WORLD_SIZE", "")
-    return max(1, (os.cpu_count() or 1) // int(local)) if local.isdigit() and int(local) > 0 else None
 
 
 def start(workers: int) -> int:
@@ -83,13 +62,13 @@ def tell(codes: Sequence[int | None]) -> int:
     again = "start the same command again, and it goes on from its last checkpoint."
     for rank, code in enumerate(codes):
         if code is not None and code < 0:
-            display.error(f"Rank {rank} was ended by signal {-code} (often: out of memory); {again}")
+            print_error(f"Rank {rank} was ended by signal {-code} (often: out of memory); {again}")
             return 2
     own = [code for code in codes if code not in (0, LOST, None)]
     if own:
         return int(own[0] or 2)  # it has told what is wrong
     silent = ", ".join(str(rank) for rank, code in enumerate(codes) if code is None) or "?"
-    display.error(f"Rank {silent} did not answer in time; {again}")
+    print_error(f"Rank {silent} did not answer in time; {again}")
     return 2
 
 
@@ -123,7 +102,7 @@ def _terminated(signum: int, frame: FrameType | None) -> NoReturn:
 
 def end_with_starter() -> None:
     """A rank that :func:`start` began ends when the starter is gone, however that came: nobody would wait for it."""
-    parent = number(STARTER)  # not the parent of now, which is another where the starter is gone already
+    parent = environment.number(STARTER)  # not the parent of now, which is another where the starter is gone already
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from ...errors import ConfigError, LostRankError
+from ...fit.domains.ranks import environment
 from . import launch
 
 EVERY = 0.02
@@ -24,13 +25,13 @@ def meet(timeout: float) -> dict[str, Any]:
     """Store, rank and number of ranks for torch's process group, once all ranks are there."""
     from torch._C._distributed_c10d import FileStore, PrefixStore, TCPStore
 
-    rank, size = launch.number("RANK"), launch.number("WORLD_SIZE")
+    rank, size = environment.number("RANK"), environment.number("WORLD_SIZE")
     if not 0 <= rank < size:
         raise ConfigError(f"RANK is {rank} and WORLD_SIZE {size}; ranks are numbered from 0.")
     found = {"rank": rank, "world_size": size}
     if launch.STORE in os.environ:  # made for this start alone
         return {**found, "store": FileStore(os.environ[launch.STORE], size)}
-    host, port = os.environ.get("MASTER_ADDR", ""), launch.number("MASTER_PORT")
+    host, port = os.environ.get("MASTER_ADDR", ""), environment.number("MASTER_PORT")
     hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     try:
         store = TCPStore(host, port, size, rank == 0 and not hosted, timedelta(seconds=timeout))

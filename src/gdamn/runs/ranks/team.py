@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ...cli import display
 from ...errors import ConfigError, DataError, GdamnError, LostRankError
 from ...estimators import custom as own_methods
+from ...fit.domains.ranks import environment
+from ...text import print_error
 from .. import pool
 from . import launch
 from .meeting import meet
@@ -37,11 +38,11 @@ _team: Group | None = None
 
 def train(lead: Callable[[], None], spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) -> None:
     """Do the run: alone, as its leader, or as one who follows, by what the environment says."""
-    if not launch.is_rank() or launch.number("WORLD_SIZE") == 1:
+    if not environment.is_rank() or environment.number("WORLD_SIZE") == 1:
         lead()
         return
     global _team
-    rank = launch.number("RANK")
+    rank = environment.number("RANK")
     if launch.STORE in os.environ:
         launch.end_with_starter()
         if rank:
@@ -88,9 +89,9 @@ def join(device: str, timeout: float) -> Group:
 
     gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
     if gpu:
-        torch.cuda.set_device(launch.number("LOCAL_RANK"))
+        torch.cuda.set_device(environment.number("LOCAL_RANK"))
     wait = max(timeout, CONNECT)
-    with answering(launch.number("RANK")):
+    with answering(environment.number("RANK")):
         dist.init_process_group("nccl" if gpu else "gloo", timeout=timedelta(seconds=wait), **meet(wait))
     group = current()
     assert group is not None
@@ -122,7 +123,7 @@ def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
     """Another rank's part: fit when rank 0 says so; returns the exit code."""
     from .. import run as runs
 
-    with pool.thread_variables(launch.threads() or os.cpu_count() or 1):  # before the kernels are imported
+    with pool.thread_variables(environment.threads() or os.cpu_count() or 1):  # before the kernels are imported
         with group.patiently():
             same_run(spec, group)
         while True:
@@ -184,7 +185,7 @@ def lost(problem: LostRankError) -> None:
     if launch.STORE in os.environ:
         launch.end_at_once(launch.LOST)
     if _first_to_tell():
-        display.error(str(problem))
+        print_error(str(problem))
     launch.end_at_once(2)
 
 

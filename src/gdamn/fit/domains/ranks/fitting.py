@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ....kernels import set_threads
 from ....kernels.place import placed
 from ....model.problem import Problem, make_problem
-from ....runs.ranks import launch
+from . import environment
 from .checkpoints import gathered
 from .sharing import SharedProblem, share_out
 
@@ -48,7 +48,7 @@ def whole_state(problem: Problem, state: dict[str, Any] | None) -> dict[str, Any
 @contextmanager
 def _own_threads(asked: int) -> Iterator[None]:
     """Without a number that was asked for, the ranks of a machine share its cores."""
-    share = launch.threads()
+    share = environment.threads()
     before = set_threads(0)
     set_threads(before if asked or share is None or 0 < before <= share else share)
     try:

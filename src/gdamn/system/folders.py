@@ -17,12 +17,12 @@ from typing import Any
 
 from .. import __version__
 from ..errors import ConfigError, DataError, OutputError
-from ..system import io, reading
+from . import io, reading
 
 MARKER = ".gdamn.json"
 FORMAT = 1
 LOCK = ".gdamn.lock"
-"""The file that :mod:`gdamn.runs.lock` holds while it works in a folder."""
+"""The file that :mod:`gdamn.system.lock` holds while it works in a folder."""
 
 KINDS = {
     "run": "a run",
@@ -98,16 +98,6 @@ def read_marker(out: Path) -> list[str] | None:
     return holds
 
 
-def is_ours(path: Path) -> bool:
-    """Whether a path, seen from the folder of a run, is one that gdamn uses: a mark, a model, a checkpoint, a table."""
-    from .run import RUN_FILES, SEED_FILES
-    from .unfinished import FOLDER
-
-    first, *rest = path.parts
-    of_seed = len(rest) == 1 and rest[0] in SEED_FILES and re.fullmatch(r"seed-\d+", first) is not None
-    return of_seed or first == FOLDER or (not rest and first in (*RUN_FILES, MARKER, LOCK))
-
-
 def _is_empty(out: Path) -> bool:
     """Whether nothing is in a folder; the lock of who was killed before it wrote doesn't count."""
     try:
@@ -149,12 +139,10 @@ def _made_by_gdamn(path: Path) -> bool:
 
 
 def _is_config(path: Path) -> bool:
-    """A ``config.toml`` as :class:`gdamn.runs.spec.RunSpec` writes it."""
-    from .spec import RunSpec
-
+    """A ``config.toml`` as a run writes it."""
     content = reading.read_toml(path)
-    RunSpec.from_dict(content, str(path))
-    return isinstance(content["version"], str)
+    kinds = {"version": str, "dataset": str, "method": str, "seeds": list, "options": dict, "settings": dict}
+    return set(content) == {*kinds, "noise"} and all(isinstance(content[key], kind) for key, kind in kinds.items())
 
 
 def _is_seed_record(path: Path) -> bool:
@@ -164,11 +152,9 @@ def _is_seed_record(path: Path) -> bool:
 
 def _is_checkpoint(path: Path) -> bool:
     """A checkpoint."""
-    from ..fit.checkpoint_file import FIRST_WORDS
-
     reading.check_own(path)
     with path.open("rb") as file:
-        return file.read(len(FIRST_WORDS)) == FIRST_WORDS
+        return file.read(len(CHECKPOINT)) == CHECKPOINT
 
 
 def is_page(path: Path) -> bool:
@@ -203,17 +189,17 @@ def _is_journal(path: Path) -> bool:
 
 def _is_begun(out: Path) -> bool:
     """Whether a folder holds the first fits of a table or of all targets, below their names, and nothing else."""
-    from ..data import DATASETS
-    from ..experiments.targets import TARGETS
-
-    known = {*DATASETS, *TARGETS, "units", ".unfinished", ".lock"}
+    known = {*_TARGETS, "units", ".unfinished", ".lock"}
     records = [path for pattern in _RECORDS for path in out.glob(pattern)]
     return (
         bool(records)
         and all(_is(path, _made_by_gdamn) for path in records)
-        and all(path.name in known for path in out.iterdir())
+        and all(path.name in known or (path / "fits").is_dir() for path in out.iterdir())
     )
 
+
+CHECKPOINT = b"gdamn checkpoint "
+"""The first bytes of a checkpoint."""
 
 _RECORDS = ("units/*/seed-*.json", "*/units/*/seed-*.json", "*/fits/*/seed-*.json", "*/*/fits/*/seed-*.json")
 _CHECKPOINTS = ".unfinished/[0-9a-f]*/*.checkpoint"

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..experiments.paper import printed
+from ..report.comparison_files import markdown_table
+from ..runs.compare.engine import by_seed
+from ..runs.compare.fits import data_name
+from ..runs.compare.paired import paired
+from ..runs.compare.text import p_text, signed, spread_text
+from ..runs.replicate import is_single, read_results_of
 from ..system import io
+from ..system.folders import MARKER
 from ..system.reading import is_folder, read_text
-from .compare.engine import by_seed
-from .compare.fits import data_name
-from .compare.paired import paired
-from .compare.report import markdown_table
-from .compare.text import p_text, signed, spread_text
-from .folders import MARKER
-from .replicate import is_single, read_results_of
+from .paper import printed
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 

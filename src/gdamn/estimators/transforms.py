@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from ..errors import ConfigError, GraphError
-from ..estimators.base import NodeClassifier, not_a_graph
 from ..graph.validation import merge_edges
+from .base import NodeClassifier, not_a_graph
 from .selection import WEIGHTS
 from .weighted_edges import weigh
 

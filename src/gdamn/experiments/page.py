@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..report.page import Cell, Table, render
+from ..report.svg import cleaned
+from ..report.text import link, visible
 from ..system import io
-from .page import Cell, Table, render
-from .svg import cleaned
-from .text import link, visible
 
 FILES = {"json": "everything", "md": "this page as Markdown", "png": "the figure", "svg": "the figure, to be scaled"}
 
@@ -21,7 +21,7 @@ def write(content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Seq
         content: what the target's JSON holds.
         columns, rows: its table.
     """
-    from ..experiments.writing import VERDICTS, how_measured, warnings
+    from .writing import VERDICTS, how_measured, warnings
 
     name = str(content["target"])
     page, figure = out / f"{name}.html", out / f"{name}.svg"

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..experiments import table_report
-from ..experiments.paper import elsewhere
+from ..report.page import Cell, Table, render
+from ..report.text import link, visible
 from ..system import io
-from .page import Cell, Table, render
-from .text import link, visible
+from . import table_report
+from .paper import elsewhere
 
 
 def write(table: Mapping[str, Any], out: Path) -> Path:

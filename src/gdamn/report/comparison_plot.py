@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .fits import data_name
+from ..runs.compare.fits import data_name
 
 BEST, OTHER, INK = "#d1495b", "#30638e", "#333333"
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import OutputError
-from ..system.io import make_folder, output_error
 from . import folders
+from .io import make_folder, output_error
 
 try:
     import fcntl

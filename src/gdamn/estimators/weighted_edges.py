@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GraphError
-from ..estimators.base import NodeClassifier
-from .run_folder import attention
+from .base import NodeClassifier
 from .selection import WEIGHTS, chosen_entries, reversed_entries
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from ..graph.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def weigh(
     directed: bool | None = None,
     zeros: bool = True,
 ) -> Weighed:
-    """The edges that stay (see :func:`gdamn.using.selection.chosen_entries`).
+    """The edges that stay (see :func:`gdamn.estimators.selection.chosen_entries`).
 
     Args:
         model: fitted or loaded.
@@ -93,3 +94,23 @@ def put_on(data: Data, edges: Weighed) -> Data:
         data[name] = torch.from_numpy(edges.weights[name].copy())
     data.loop_weight = torch.from_numpy(edges.loops["stable"].copy())
     return data
+
+
+def check_same_edges(model: NodeClassifier, graph: Graph) -> None:
+    """Refuse a graph of other nodes or edges than those that the model has weighed."""
+    known = len(model.probabilities_)
+    if graph.num_nodes != known:
+        raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
+    if not np.array_equal(model.tensors_["edge.index"], np.stack([graph.indices, graph.rows])):
+        raise GraphError("The graph has other edges than the graph that the model was fitted on.")
+
+
+def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float32]]:
+    """The model's edge weights; an error that says why there are none."""
+    weights = model.edge_weights_
+    if weights is None:
+        raise GraphError(
+            f"This model of method '{model.method}' has no attention to {purpose}; train gdamn or gdamn-plus "
+            "(with hard or soft attention, and not with em_iterations=0)."
+        )
+    return weights

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...system import io
-from ..accuracy import measured
-from .engine import Fit, Outcome
-from .fits import data_name
-from .text import accuracy_text, nodes_text, p_text, signed
-from .verdict import wilcoxon_note
+from ..estimators.accuracy import measured
+from ..runs.compare.engine import Fit, Outcome
+from ..runs.compare.fits import data_name
+from ..runs.compare.text import accuracy_text, nodes_text, p_text, signed
+from ..runs.compare.verdict import wilcoxon_note
+from ..system import io
 
 COLUMNS = (
     "method",
@@ -42,8 +42,8 @@ HOW_TO_READ = (
 
 def write_all(outcome: Outcome, out: Path) -> None:
     """Write every file of a finished comparison; ``compare.json`` comes last and tells that the others are whole."""
-    from ...report import write_comparison
-    from .plot import draw
+    from . import write_comparison
+    from .comparison_plot import draw
 
     io.write_text(out / "compare.md", markdown(outcome))
     write_csv(out / "compare.csv", outcome.fits)

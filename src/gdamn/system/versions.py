@@ -1,0 +1,22 @@
+"""The versions of what results depend on."""
+
+from __future__ import annotations
+
+import sys
+
+from .. import __version__
+
+PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what the results depend on; None for what isn't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found

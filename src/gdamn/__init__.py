@@ -9,11 +9,12 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from .system.versions import __version__
+
 # Threads that wait for each other by spinning make a fit several times slower on a machine with other work.
 # It is read when OpenMP is loaded: import gdamn before torch, or set it in the environment.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__version__ = "0.1.0"
 
 _WHERE = {
     "GDAMN": ".estimators.gdamn",

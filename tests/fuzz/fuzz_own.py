@@ -15,7 +15,7 @@ from fuzz_kinds import Target
 
 from gdamn.data import files as own
 from gdamn.data.files import INDEX
-from gdamn.data.files import load as files
+from gdamn.data.files import reader as files
 from gdamn.errors import GdamnError
 from gdamn.inspect import files as look
 

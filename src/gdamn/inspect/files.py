@@ -11,9 +11,9 @@ import numpy as np
 
 from ..data.assemble import build, class_numbers, fit_features, given_split, graph_notes, stem
 from ..data.encode import Encoder
-from ..data.files.load import read_parts
 from ..data.files.options import Options
 from ..data.files.parts import NO_FEATURES, Parts
+from ..data.files.reader import read_parts
 from ..graph.graph import Graph
 from .facts import Facts, collect, edge_counts
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from .. import __version__
+from ..system.versions import __version__
 from .text import script_json
 
 if TYPE_CHECKING:

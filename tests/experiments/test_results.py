@@ -14,7 +14,7 @@ from gdamn.runs.replicate import read_result
 from gdamn.runs.run import run, spread
 from gdamn.runs.spec import RunSpec
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

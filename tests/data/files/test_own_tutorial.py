@@ -19,7 +19,7 @@ import pytest
 
 from gdamn.cli import root as cli
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "own-graph.md"
+TUTORIAL = Path(__file__).parents[3] / "docs" / "own-graph.md"
 FEWER = {
     "gdamn": ["--set", "pretrain_epochs=40", "--set", "epochs=20"],
     "gcn": ["--set", "epochs=40"],

@@ -15,9 +15,9 @@ from gdamn.report.svg import cleaned
 PACKAGE = Path(gdamn.__file__).parent
 
 MAY_IMPORT = {
-    "subprocess": {"data/download.py", "distributed/launch.py"},  # pip download, and gdamn itself; never a shell
-    "pickle": {"data/safe_pickle.py"},  # behind a reader that admits nine names
-    "pickletools": {"own/torch_file.py"},  # lists what a pickle would do
+    "subprocess": {"runs/ranks/launch.py"},  # gdamn itself; never a shell
+    "pickle": {"data/named/safe_pickle.py"},  # behind a reader that admits nine names
+    "pickletools": {"data/files/torch_file.py"},  # lists what a pickle would do
     **{
         name: set() for name in ("marshal", "shelve", "dill", "cloudpickle", "joblib", "pty", "commands", "http.server")
     },

@@ -22,7 +22,7 @@ from gdamn.runs.spec import RunSpec
 from gdamn.using.predict import predict
 from gdamn.using.run_folder import open_run
 
-STORED = Path(__file__).parent / "stored"
+STORED = Path(__file__).parents[1] / "stored"
 RUN = STORED / "run"
 MODEL = RUN / "seed-0" / "model.gdamn"
 

@@ -23,7 +23,7 @@ from gdamn.system import folders, lock
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-STORED = Path(__file__).with_name("stored")
+STORED = Path(__file__).parents[1] / "stored"
 OPTIONS = {"num_nodes": 40, "num_classes": 2, "train_per_class": 4, "val_per_class": 4}
 SPEC = RunSpec("sbm", "mlp", (0,), options=OPTIONS, settings={"epochs": 2})
 APPS = (cli_compare.app, cli_reproduce.app, cli_search.app, cli_convert.data_app)

@@ -48,6 +48,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
 
 # Asks PyPI for known vulnerabilities of the versions that are installed; needs the network.

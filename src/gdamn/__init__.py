@@ -9,11 +9,14 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from .system import moved
 from .system.versions import __version__
 
 # Threads that wait for each other by spinning make a fit several times slower on a machine with other work.
 # It is read when OpenMP is loaded: import gdamn before torch, or set it in the environment.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+moved.install()
 
 
 _WHERE = {

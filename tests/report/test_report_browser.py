@@ -14,6 +14,8 @@ from report_runs import FEW, HOSTILE, small_graph, write_large_run, write_run
 
 from gdamn import report
 from gdamn.experiments import style
+from gdamn.experiments.page import write as write_experiment
+from gdamn.experiments.table_page import write as write_table
 from gdamn.report.comparison_files import write_all
 from gdamn.report.text import visible
 from gdamn.runs import run as runs
@@ -91,7 +93,7 @@ def table_page(out: Path) -> Path:
         {"name": "<b>GCN</b>", "method": "gcn", "cells": {"cora": {"empty": "not <u>run</u> yet"}}},
     ]
     content = {"table": "table2", "title": "Test accuracy", "changed_settings": {"epochs": 5}, "not_in_the_paper": []}
-    return report.write_table({**content, "rows": rows, "comparisons": {}}, out)
+    return write_table({**content, "rows": rows, "comparisons": {}}, out)
 
 
 def experiment_page(out: Path) -> Path:
@@ -114,7 +116,7 @@ def experiment_page(out: Path) -> Path:
         "claims": [{"paper": "it <i>rises</i>", "agrees": False, "ours": "it falls"}],
         "remarks": ["A remark."],
     }
-    return report.write_experiment(content, ("rate", "accuracy"), [("0.1", "83.9 ± 0.6"), ("0.2", "9.1 ± 1.0")], out)
+    return write_experiment(content, ("rate", "accuracy"), [("0.1", "83.9 ± 0.6"), ("0.2", "9.1 ± 1.0")], out)
 
 
 @pytest.fixture

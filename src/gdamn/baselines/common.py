@@ -87,8 +87,8 @@ class NetworkClassifier(NodeClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """What an epoch minimises; unless a method says otherwise, the cross-entropy of the known labels."""
-        target = pretrain_target(problem.labels, problem.train)
-        return lambda step: q_loss(forward(step), target, 0.0)
+        target = pretrain_target(problem.labels, problem.counts)
+        return lambda step: q_loss(forward(step), target, 0.0, problem.counts.nodes)
 
     def groups(self, network: nn.Module) -> list[dict[str, Any]]:
         """Adam's parameter groups; unless a method says otherwise, weight matrices decay and nothing else does."""

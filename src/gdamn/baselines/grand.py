@@ -139,13 +139,13 @@ class GRANDClassifier(NetworkClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Cross-entropy of every augmentation, and how far they are from what they say together."""
-        s, target = self.settings, pretrain_target(problem.labels, problem.train)
+        s, target = self.settings, pretrain_target(problem.labels, problem.counts)
         grand = cast(GRAND, network)
 
         def loss(step: Key) -> dict[str, Tensor]:
             logits = grand(problem.x, step, s.samples)
             likelihood = torch.stack([softmax_losses(z, target)[0] for z in logits]).mean()
-            apart = consistency(logits, s.temperature, 0.0)
+            apart = consistency(logits, s.temperature, 0.0, problem.counts.nodes)
             return {"loss": likelihood + s.lambda_ * apart, "likelihood": likelihood, "consistency": apart}
 
         return loss

@@ -17,7 +17,6 @@ from ..fit.em import expectation_maximisation
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, put_back, renumbered
-from ..kernels.place import here
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, as_graph
@@ -95,7 +94,7 @@ class GDAMN(NodeClassifier):
 
     def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
         """β from the paper's five values, by the validation accuracy of a whole fit each."""
-        if here().count(len(problem.val)) == 0:
+        if problem.counts.val == 0:
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
         for beta in BETAS:

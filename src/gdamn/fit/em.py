@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..kernels import Key
-from ..kernels.place import here
+from ..kernels.place import Place
 from ..model.adjacency import Adjacency, gcn_adjacency, loops_only
 from ..model.inputs import Block
 from ..model.label_network import LabelNetwork
@@ -47,7 +47,7 @@ class EM:
         self, problem: Problem, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None
     ) -> None:
         self.problem, self.s, self.watch, self.checkpoint = problem, settings, watch, checkpoint
-        self.root = Key(settings.seed).fold("gdamn")
+        self.root = Key(settings.seed, problem.place).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
         self.start = "graph"
@@ -82,7 +82,7 @@ class EM:
 
             opinion = self.improve(labels, iteration, key)  # lines 13 to 16
 
-            changed = share_changed(before, opinion.argmax(1))
+            changed = share_changed(before, opinion.argmax(1), self.problem.place)
             if s.tolerance > 0 and changed <= s.tolerance:
                 break
         if s.em_iterations:
@@ -102,7 +102,7 @@ class EM:
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
         start = self.s.start
-        if start == "auto" and here().count(len(self.problem.val)) == 0:
+        if start == "auto" and self.problem.counts.val == 0:
             start = "graph"
         for name in self.starts() if start == "auto" else (start,):
             if name not in self.tried:
@@ -137,7 +137,7 @@ class EM:
         plain = loops_only if name == "features" else gcn_adjacency
         adjacency = plain(problem.structure, problem.device)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-        target = pretrain_target(problem.labels, problem.train)
+        target = pretrain_target(problem.labels, problem.counts)
         choosable = s.em_iterations == 0 or s.candidates == "all"
         found = {"weights": {"used": adjacency.values}} if choosable else None
         return self.train_q(
@@ -151,21 +151,23 @@ class EM:
         if s.pseudo_labels == "argmax":
             labels = F.one_hot(opinion.argmax(1), classes).float()
         elif s.pseudo_labels == "sample":
-            drawn = torch.multinomial(here().all_rows(labels).cpu(), 1, generator=make_generator(key))
-            mine = here().own_rows(drawn, len(labels)).to(labels.device)
+            place = self.problem.place
+            drawn = torch.multinomial(place.all_rows(labels).cpu(), 1, generator=make_generator(key))
+            mine = place.own_rows(drawn, len(labels)).to(labels.device)
             labels = F.one_hot(mine[:, 0], classes).float()
         return self.problem.with_known_labels(labels)
 
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
         """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
         s, p = self.s, self.p
-        target, draw = m_step_target(labels), p.learner(labels)
+        target, draw = m_step_target(labels, self.problem.counts), p.learner(labels)
+        nodes = self.problem.counts.nodes
         p.train()
 
         def loss(step: Key) -> dict[str, Tensor]:
             weights, kl = draw(step.fold("structure"))  # lines 7 to 9
             predicted = p(labels, weights, step)  # line 10
-            return p_loss(predicted, target, kl, float(s.beta), s.kl_weight)  # line 11
+            return p_loss(predicted, target, kl, float(s.beta), s.kl_weight, nodes)  # line 11
 
         def after(epoch: int, values: Record, started: float) -> None:
             record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
@@ -180,7 +182,7 @@ class EM:
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
         adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
-        target = e_step_target(problem.labels, problem.train, posterior, problem.rest, s.lambda_, s.e_step)
+        target = e_step_target(problem, posterior, s.lambda_, s.e_step)
         return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, self.found, key)
 
     def train_q(
@@ -217,7 +219,7 @@ class EM:
             passes = draws(q, adjacency, [problem.x], step, s.draws)
             rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
             sharpening = s.consistency_temperature, s.consistency_confidence
-            return passes_loss(passes, target, beta, rise * s.consistency, *sharpening)
+            return passes_loss(passes, target, beta, rise * s.consistency, *sharpening, problem.counts.nodes)
 
         def after(epoch: int, values: Record, started: float) -> None:
             nonlocal logits, opinion, passed
@@ -283,10 +285,10 @@ class EM:
         self.p.load_state_dict(kept["p"])
 
 
-def share_changed(before: Tensor, after: Tensor) -> float:
+def share_changed(before: Tensor, after: Tensor, place: Place) -> float:
     """The share of the nodes whose class is another."""
     changed = (before != after).float()
-    return (here().sum(changed.sum()) / here().rows_of(changed)).item() if not here().whole else changed.mean().item()
+    return (place.sum(changed.sum()) / place.rows_of(changed)).item()
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from ..errors import TrainingError
 from ..kernels import Key, adam_step, set_threads
 from ..kernels.memory import kept_arrays
-from ..kernels.place import here
+from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
 from ..model.problem import Problem
 from .checkpoint import Checkpoint, Part
@@ -150,7 +150,7 @@ def _check_predictions(state: dict[str, Any], record: Record) -> None:
 
 def evaluate(problem: Problem, logits: Tensor) -> Record:
     """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none)."""
-    if not here().whole:
+    if not problem.place.whole:
         return _evaluate_all_parts(problem, logits)
     train = (logits[problem.train].argmax(1) == problem.train_labels).float().mean().item()
     if len(problem.val) == 0:
@@ -171,7 +171,7 @@ def _evaluate_all_parts(problem: Problem, logits: Tensor) -> Record:
     right = (val.argmax(1) == problem.val_labels).sum(), len(problem.val)
     lost = F.cross_entropy(val, problem.val_labels, reduction="sum"), (~torch.isfinite(logits)).sum()
     mine = torch.tensor([*train, *right, *lost], dtype=torch.float64, device=logits.device)
-    train_right, trained, val_right, validated, loss, spoiled = here().sum(mine).tolist()
+    train_right, trained, val_right, validated, loss, spoiled = problem.place.sum(mine).tolist()
     if spoiled:
         raise TrainingError(
             "The predictions are not finite; lower learning_rate, or check the features for extreme values."
@@ -216,20 +216,20 @@ def run_epochs(
         optimiser.zero_grad()
         parts = loss(key.fold(epoch))
         parts["loss"].backward()  # type: ignore[no-untyped-call]
-        values = over_all_parts(optimiser, parts)
+        values = over_all_parts(optimiser, parts, key.place)
         optimiser.step()
         after(epoch, values, start)
         if checkpoint is not None and part is not None:
             checkpoint.reached(epoch + 1)
 
 
-def over_all_parts(optimiser: Adam, parts: dict[str, Tensor]) -> Record:
+def over_all_parts(optimiser: Adam, parts: dict[str, Tensor], place: Place) -> Record:
     """The values of the loss's parts; where several processes train, they and the gradients are summed over all."""
-    if here().whole:
+    if place.whole:
         return {name: value.item() for name, value in parts.items()}
     grads = [parameter.grad for parameter, *_ in optimiser.slots if parameter.grad is not None]
     losses = torch.stack([value.detach() for value in parts.values()])
-    flat = here().sum(torch.cat([*(grad.reshape(-1) for grad in grads), losses]))
+    flat = place.sum(torch.cat([*(grad.reshape(-1) for grad in grads), losses]))
     *summed, losses = torch.split(flat, [*(grad.numel() for grad in grads), len(losses)])
     for grad, total in zip(grads, summed, strict=True):
         grad.copy_(total.view_as(grad))

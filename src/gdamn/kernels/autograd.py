@@ -17,7 +17,7 @@ from .noise import LANES, Key
 from .numba import edges as fast
 from .numba import elementwise, norm
 from .paths import array, dropout_arguments, is_fast, run_from
-from .place import here
+from .place import Place
 from .products import dropout as _dropout
 from .threads import use_threads
 
@@ -120,9 +120,9 @@ class ReluDropout(Function):
             out = empty(*x.shape)
             use_threads(3 * x.numel())
             flat = array(x).reshape(-1), out.numpy().reshape(-1)
-            run_from(here().start_of(x), elementwise.relu_dropout, *flat, rate, key)
+            run_from(key.place.start_of(x), elementwise.relu_dropout, *flat, rate, key)
         else:
-            out = plain.dropout(torch.relu(x), rate, key, here().start_of(x)) if rate > 0 else torch.relu(x)
+            out = plain.dropout(torch.relu(x), rate, key, key.place.start_of(x)) if rate > 0 else torch.relu(x)
         ctx.save_for_backward(out)
         return out
 
@@ -143,7 +143,8 @@ class NormReluDropout(Function):
 
     @staticmethod
     def forward(ctx, x: Tensor, gamma: Tensor, beta: Tensor, eps: float, rate: float, key: Key):
-        mean, variance = _moments(x)
+        mean, variance = _moments(x, key.place)
+        ctx.place = key.place
         inverse = torch.rsqrt(variance + eps)
         scale = (gamma.detach().double() * inverse).float()
         shift = (beta.detach().double() - mean * gamma.detach().double() * inverse).float()
@@ -161,24 +162,24 @@ class NormReluDropout(Function):
         use_threads(4 * x.numel())
         norm.backward_sums(*arrays, d_beta.numpy(), d_scaled.numpy())
         beta_sum, gamma_sum = d_beta.double().sum(0), d_scaled.double().sum(0) * inverse
-        scale, rows = gamma.double() * inverse, here().rows_of(x)
-        beta_total, gamma_total = here().sum(torch.stack([beta_sum, gamma_sum]))
+        scale, rows = gamma.double() * inverse, ctx.place.rows_of(x)
+        beta_total, gamma_total = ctx.place.sum(torch.stack([beta_sum, gamma_sum]))
         offset, slope = scale * beta_total / rows, scale * inverse * gamma_total / rows
         d_x = empty(*x.shape)
         norm.backward(*arrays, *(array(v.float()) for v in (scale, slope, offset)), d_x.numpy())
         return d_x, gamma_sum.float(), beta_sum.float(), None, None, None
 
 
-def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance of each column in float64: [H] both."""
+def _moments(x: Tensor, place: Place) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance of each column in float64, over the rows of all processes: [H] both."""
     mean, square = empty(2, -(-len(x) // norm.TILE), x.shape[1])
     use_threads(4 * x.numel())
     norm.moments(array(x), mean.numpy(), square.numpy())
     sizes = torch.full((len(mean), 1), float(norm.TILE), dtype=torch.float64)
     sizes[-1] = len(x) - norm.TILE * (len(mean) - 1)
-    rows = here().rows_of(x)
-    total = here().sum((mean * sizes).sum(0)) / rows
-    return total, here().sum((square + sizes * (mean - total).square()).sum(0)) / rows
+    rows = place.rows_of(x)
+    total = place.sum((mean * sizes).sum(0)) / rows
+    return total, place.sum((square + sizes * (mean - total).square()).sum(0)) / rows
 
 
 def affine_relu(x: Tensor, scale: Tensor, shift: Tensor, rate: float, key: Key) -> Tensor:
@@ -187,7 +188,7 @@ def affine_relu(x: Tensor, scale: Tensor, shift: Tensor, rate: float, key: Key) 
     use_threads(4 * x.numel())
     arrays = array(x), array(scale), array(shift), out.numpy()
     if rate > 0:
-        first = here().start_of(x)
+        first = key.place.start_of(x)
         assert first % LANES == 0, "the rows of a process begin at a multiple of 4"
         norm.affine_relu_dropout(*arrays, *dropout_arguments(rate, key.ahead(first // LANES)))
     else:

@@ -8,11 +8,13 @@ order of blocks and a resumed run all draw the same numbers. The hash is the fin
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numba
 import numpy as np
 import torch
+
+from .place import WHOLE, Place
 
 _MASK = (1 << 64) - 1
 _GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -25,18 +27,23 @@ _S30, _S27, _S31, _S41, _ONE = _u(30), _u(27), _u(31), _u(41), _u(1)
 
 @dataclass(frozen=True)
 class Key:
-    """A 64-bit name of one stream of noise; fold in a phase, a step or a place to get a child."""
+    """A 64-bit name of one stream of noise; fold in a phase or a step to get a child.
+
+    Attributes:
+        place: which part of the whole arrays this process draws for; children keep it.
+    """
 
     value: int
+    place: Place = field(default=WHOLE, compare=False, repr=False)
 
     def fold(self, part: int | str) -> Key:
         """The child of this key for a number or a word."""
         number = zlib.crc32(part.encode()) + (1 << 40) if isinstance(part, str) else part
-        return Key(_mix(self.value ^ _mix((number + 1) * _GOLDEN & _MASK)))
+        return Key(_mix(self.value ^ _mix((number + 1) * _GOLDEN & _MASK)), self.place)
 
     def ahead(self, count: int) -> Key:
         """The key whose noise at index i is this one's at i + count."""
-        return Key((self.value + count * _GOLDEN) & _MASK)
+        return Key((self.value + count * _GOLDEN) & _MASK, self.place)
 
 
 def _mix(z: int) -> int:

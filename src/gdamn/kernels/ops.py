@@ -11,7 +11,7 @@ from . import autograd, products
 from .checks import check_shape, check_transpose, check_types
 from .noise import Key
 from .paths import is_fast
-from .place import here
+from .place import WHOLE
 
 
 def spmm(
@@ -117,7 +117,7 @@ def dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     if key is None or rate <= 0:
         return x
     check_types("dropout", x)
-    return autograd.Dropout.apply(x, rate, key, here().start_of(x))
+    return autograd.Dropout.apply(x, rate, key, key.place.start_of(x))
 
 
 def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
@@ -133,12 +133,13 @@ def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | N
     """
     check_shape("norm_relu_dropout", "x", x, -1, norm.num_features)
     check_types("norm_relu_dropout", x, norm.weight)
+    place = WHOLE if key is None else key.place
     rate = rate if key is not None else 0.0
     mean, variance, share = norm.running_mean, norm.running_var, norm.momentum
     if mean is None or variance is None or share is None or norm.num_batches_tracked is None:
         return relu_dropout(norm(x), rate, key)
     asked = torch.is_grad_enabled() and (x.requires_grad or norm.weight.requires_grad)
-    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and here().rows_of(x) < 2):
+    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and place.rows_of(x) < 2):
         return relu_dropout(norm(x), rate, key)
     if not norm.training:
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
@@ -146,7 +147,7 @@ def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | N
     out, now, spread = autograd.NormReluDropout.apply(x, norm.weight, norm.bias, norm.eps, rate, key or Key(0))
     norm.num_batches_tracked.add_(1)
     mean.lerp_(now.float(), share)
-    rows = here().rows_of(x)
+    rows = place.rows_of(x)
     variance.lerp_((spread * (rows / (rows - 1))).float(), share)
     return out
 

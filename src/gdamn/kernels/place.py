@@ -1,17 +1,15 @@
 """Which part of the whole the arrays of this process are; everywhere but in distributed training they are the whole.
 
-Noise is a function of a number's place in the whole array, and some sums run over all rows. A process that holds only
-some rows says here where they begin and how sums over all processes are made; the operations ask.
+Noise is a function of a number's place in the whole array, and some sums run over all rows. A :class:`Key` carries the
+place of the process that draws with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 
@@ -51,10 +49,6 @@ class Place:
         """x summed over all processes."""
         return x if self.total is None else self.total(x)
 
-    def count(self, mine: int) -> int:
-        """A number of this process summed over all; asks them, so all must ask."""
-        return mine if self.total is None else int(self.total(torch.tensor([mine])))
-
     def all_rows(self, mine: Tensor) -> Tensor:
         """Rows of nodes [n, H] with those of all other processes: [N, H]."""
         return mine if self.every is None else self.every(mine)
@@ -64,20 +58,5 @@ class Place:
         return everyone[self.first_row : self.first_row + count]
 
 
-_here = Place()
-
-
-def here() -> Place:
-    """The place of this process."""
-    return _here
-
-
-@contextmanager
-def placed(place: Place) -> Iterator[None]:
-    """Within the block this process has that place."""
-    global _here
-    before, _here = _here, place
-    try:
-        yield
-    finally:
-        _here = before
+WHOLE = Place()
+"""The place of a process that has everything."""

@@ -76,13 +76,14 @@ class LabelNetwork(nn.Module):
 
     def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
         """Lines 7 to 9 and the KL of line 11, as an epoch of the M-step needs them: weights of a draw, and the KL."""
-        structure = self.problem.structure
+        structure, counts = self.problem.structure, self.problem.counts
         prior = structure_prior(structure, labels, self.s.prior_clamp)  # new in each EM iteration
+        count = counts.edges if self.s.kl_per == "edge" else counts.nodes
 
         def draw(key: Key) -> tuple[Tensor, Tensor | None]:
             logits = self.hard_logits(labels)
             weights = self.sampled_weights(logits, self.soft_scores(), key)
-            return weights, None if logits is None else structure_kl(structure, logits, prior, self.s.kl_per)
+            return weights, None if logits is None else structure_kl(structure, logits, prior, count)
 
         return draw
 

@@ -1,21 +1,27 @@
 """The objectives of the M-step and the E-step as pure functions; all are losses, so that smaller is better.
 
 A network's logits [N, C] meet a target distribution [N, C] whose rows carry their weight in the sum, so that one
-pass over the logits gives the likelihood term and the entropy term of every phase. Where several processes train one
-model, each has its nodes' share of a loss: sums are its own, and what they are divided by counts all nodes.
+pass over the logits gives the likelihood term and the entropy term of every phase. Where the rows are only some of the
+graph's (a batch, or one process of several), the sums are theirs and the :class:`Counts` they are divided by are those
+of the whole graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ..graph.structure import Structure
+
+if TYPE_CHECKING:
+    from .problem import Labelled
+
 from ..kernels import bernoulli_kl, sddmm, softmax_losses
-from ..kernels.place import here
 
 
 def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tensor:
@@ -24,51 +30,59 @@ def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tenso
     return sddmm(structure.pattern, unit, unit).clamp(clamp, 1 - clamp)
 
 
-def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, per: str) -> Tensor:
-    """KL(g_φ ‖ prior) over the edges without loops: their mean (per edge), or their sum over N (per node)."""
-    nodes = here().rows or structure.pattern.shape[0]
-    count = (here().entries or structure.pattern.num_entries) - nodes if per == "edge" else nodes
+@dataclass(frozen=True)
+class Counts:
+    """Of the whole graph: N nodes, the edges in both directions, |L| training, |U| other and validation nodes."""
+
+    nodes: int
+    edges: int
+    train: int
+    rest: int
+    val: int
+
+
+def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, count: int) -> Tensor:
+    """KL(g_φ ‖ prior), summed over the edges without loops and divided by ``count``: all edges, or all nodes."""
     return bernoulli_kl(logits, prior, structure.tensor("free", logits.device)) / max(count, 1)
 
 
-def pretrain_target(labels: Tensor, train: Tensor) -> Tensor:
-    """Target of pre-training: the mean over L. labels [N, C] are one-hot on ``train`` and 0 elsewhere."""
-    return labels / max(here().count(len(train)), 1)
+def pretrain_target(labels: Tensor, counts: Counts) -> Tensor:
+    """Target of pre-training: the mean over L. labels [N, C] are one-hot on training nodes and 0 elsewhere."""
+    return labels / max(counts.train, 1)
 
 
-def m_step_target(pseudo_labels: Tensor) -> Tensor:
+def m_step_target(pseudo_labels: Tensor, counts: Counts) -> Tensor:
     """Target of the M-step: Ŷ of every node, mean over N."""
-    return pseudo_labels / max(here().rows_of(pseudo_labels), 1)
+    return pseudo_labels / max(counts.nodes, 1)
 
 
-def e_step_target(labels: Tensor, train: Tensor, posterior: Tensor, rest: Tensor, lambda_: float, how: str) -> Tensor:
+def e_step_target(problem: Labelled, posterior: Tensor, lambda_: float, how: str) -> Tensor:
     """Target of the E-step: the known labels on L plus λ times p's posterior on U: [N, C].
 
     Args:
-        labels: [N, C] one-hot, read on ``train`` alone.
-        posterior: [N, C] of p, read on ``rest`` alone.
+        problem: its labels [N, C], one-hot, are read on its training nodes alone.
+        posterior: [N, C] of p, read on all other nodes.
         how: each part as a mean (means), or both sums divided by N (sums).
     """
-    target = torch.zeros_like(posterior)
-    n = here().rows_of(posterior)
-    known, others = here().count(len(train)), here().count(len(rest))
-    target[train] = labels[train] / (n if how == "sums" else max(known, 1))
-    target[rest] = lambda_ * posterior[rest] / (n if how == "sums" else max(others, 1))
+    target, counts = torch.zeros_like(posterior), problem.counts
+    known, others = (counts.nodes, counts.nodes) if how == "sums" else (max(counts.train, 1), max(counts.rest, 1))
+    target[problem.train] = problem.labels[problem.train] / known
+    target[problem.rest] = lambda_ * posterior[problem.rest] / others
     return target
 
 
-def q_loss(logits: Tensor, target: Tensor, beta: float, nodes: int | None = None) -> dict[str, Tensor]:
+def q_loss(logits: Tensor, target: Tensor, beta: float, nodes: int) -> dict[str, Tensor]:
     """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only).
 
-    The entropy is a mean over ``nodes``: all of them, where the logits are those of a batch.
+    The entropy is a mean over ``nodes``: N, also where the logits are those of a part of the graph.
     """
     likelihood, entropy = softmax_losses(logits, target)
-    entropy = entropy / max(nodes or here().rows_of(logits), 1)
+    entropy = entropy / max(nodes, 1)
     return {"loss": likelihood + beta * entropy if beta else likelihood, "likelihood": likelihood, "entropy": entropy}
 
 
 def p_loss(
-    logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_weight: float, nodes: int | None = None
+    logits: Tensor, target: Tensor, kl: Tensor | None, beta: float, kl_weight: float, nodes: int
 ) -> dict[str, Tensor]:
     """-O_φ = -ELBO + β ENT: reconstruction of Ŷ, KL to the structure prior, neighbour entropy H(Ŷ | Ŷ_N)."""
     parts = q_loss(logits, target, beta, nodes)
@@ -77,7 +91,7 @@ def p_loss(
     return {**parts, "loss": parts["loss"] + kl_weight * kl, "kl": kl}
 
 
-def consistency(passes: Sequence[Tensor], temperature: float, confidence: float) -> Tensor:
+def consistency(passes: Sequence[Tensor], temperature: float, confidence: float, nodes: int) -> Tensor:
     """mean_m mean_i ‖P^m_i - P*_i‖²: how far noisy passes are from what they say together (Feng et al. 2020).
 
     P* ∝ P̄^{1/T} is the sharpened mean of the passes and carries no gradient; nodes whose largest P̄ is below
@@ -85,6 +99,7 @@ def consistency(passes: Sequence[Tensor], temperature: float, confidence: float)
 
     Args:
         passes: logits [N, C] of each pass.
+        nodes: N.
     """
     p = F.softmax(torch.stack(list(passes)), dim=2)
     with torch.no_grad():
@@ -92,16 +107,22 @@ def consistency(passes: Sequence[Tensor], temperature: float, confidence: float)
         sharp = F.softmax(mean.clamp_min(1e-30).log() / temperature, dim=1)
         sure = (mean.amax(1) >= confidence).float()
     apart = (p - sharp).square().sum(2) * sure
-    return apart.mean() if here().whole else apart.sum() / (len(p) * here().rows_of(p[0]))
+    return apart.sum() / (len(p) * nodes)
 
 
 def passes_loss(
-    passes: Sequence[Tensor], target: Tensor, beta: float, weight: float, temperature: float, confidence: float
+    passes: Sequence[Tensor],
+    target: Tensor,
+    beta: float,
+    weight: float,
+    temperature: float,
+    confidence: float,
+    nodes: int,
 ) -> dict[str, Tensor]:
     """q's loss, the mean over its noisy passes, and ``weight`` times their consistency where there are several."""
-    parts = [q_loss(logits, target, beta) for logits in passes]
+    parts = [q_loss(logits, target, beta, nodes) for logits in passes]
     if len(parts) == 1:
         return parts[0]
     total = {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
-    apart = consistency(passes, temperature, confidence)
+    apart = consistency(passes, temperature, confidence, nodes)
     return {**total, "loss": total["loss"] + weight * apart, "consistency": apart}

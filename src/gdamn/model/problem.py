@@ -14,7 +14,9 @@ from torch.nn import functional as F
 from ..errors import ConfigError, TrainingError
 from ..graph.graph import Graph
 from ..graph.structure import Structure
+from ..kernels.place import WHOLE, Place
 from .inputs import Block, feature_block
+from .objectives import Counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,21 @@ class Labelled:
     val_labels: Tensor
     train_labels: Tensor
     device: torch.device
+
+    @property
+    def place(self) -> Place:
+        """Which part of the whole graph the arrays are: all of it, unless several processes share the graph."""
+        return WHOLE
+
+    @property
+    def counts(self) -> Counts:
+        """How many nodes and edges the whole graph has."""
+        return Counts(self.num_nodes, self.num_edges, len(self.train), len(self.rest), len(self.val))
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of A, both directions of an undirected edge."""
+        raise AssertionError(f"{type(self).__name__} must define num_edges")
 
     @property
     def num_nodes(self) -> int:
@@ -63,6 +80,11 @@ class Problem(Labelled):
 
     structure: Structure
     x: Block
+
+    @property
+    def num_edges(self) -> int:
+        """Entries of A, both directions of an undirected edge."""
+        return self.structure.pattern.num_entries - self.structure.pattern.shape[0]
 
     @property
     def weighted(self) -> bool:

@@ -32,7 +32,6 @@ from gdamn.fit.domains.ranks.group import current
 from gdamn.fit.domains.ranks.sharing import SharedProblem
 from gdamn.graph import order as ordering
 from gdamn.kernels import Key, dropout, gram, relu_dropout, sddmm, spmm, sums, use_kernels
-from gdamn.kernels.place import here
 from gdamn.model import attention
 
 WORLDS = (4, 2, 1)
@@ -80,7 +79,7 @@ def rows_of(mine: Tensor, what: str, problem: Any) -> Tensor | None:
 def products(problem: Any, dtype: torch.dtype) -> dict[str, Tensor | None]:
     """Every operation that reads rows of other ranks, its gradients, and dropout of all kinds of arrays."""
     whole = torch.Generator().manual_seed(1)
-    place, pattern = here(), problem.structure.pattern
+    place, pattern = problem.place, problem.structure.pattern
     nodes, entries = place.rows or pattern.shape[0], place.entries or pattern.num_entries
 
     def draw(count: int, width: int | None, first: int, own: int) -> Tensor:
@@ -101,12 +100,12 @@ def products(problem: Any, dtype: torch.dtype) -> dict[str, Tensor | None]:
             found[f"{name}: gradient of {which}"] = rows_of(grad, "entries" if grad.ndim == 1 else "nodes", problem)
 
     keep("spmm", spmm(pattern, values, h), outer, {"values": values, "h": h})
-    keep("spmm with dropout", spmm(pattern, values, h, None, 0.4, Key(8)), outer, {"values": values, "h": h})
+    keep("spmm with dropout", spmm(pattern, values, h, None, 0.4, Key(8, place)), outer, {"values": values, "h": h})
     keep("sddmm", sddmm(pattern, g, h), weight, {"g": g, "h": h})
     keep("gram", gram(pattern, h, -0.5), weight, {"h": h})
-    keep("dropout of nodes", dropout(h, 0.4, Key(9)), outer, {"h": h})
-    keep("dropout of entries", dropout(values, 0.4, Key(9)), weight, {"values": values})
-    keep("relu and dropout", relu_dropout(h - 0.5, 0.4, Key(9)), outer, {"h": h})
+    keep("dropout of nodes", dropout(h, 0.4, Key(9, place)), outer, {"h": h})
+    keep("dropout of entries", dropout(values, 0.4, Key(9, place)), weight, {"values": values})
+    keep("relu and dropout", relu_dropout(h - 0.5, 0.4, Key(9, place)), outer, {"h": h})
     rows, columns = sums(pattern, values.detach())
     found["sums of rows"], found["sums of columns"] = (rows_of(x[:, None], "nodes", problem) for x in (rows, columns))
     return found

@@ -84,7 +84,7 @@ class BatchedEM(EM):
         """Line 3 on the graph, or on every node alone."""
         s, self.start = self.s, name
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-        target = pretrain_target(self.large.labels, self.large.train)
+        target = pretrain_target(self.large.labels, self.large.counts)
         found: dict[str, Any] | None = {} if s.em_iterations == 0 or s.candidates == "all" else None
         weigh = exact.loop_weights if name == "features" else exact.gcn_weights(self.large)
         on_view = self.loops_on if name == "features" else self.gcn_on
@@ -106,7 +106,7 @@ class BatchedEM(EM):
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
         """Lines 7 to 11 on views."""
         s, p = self.s, self.p
-        target = m_step_target(labels)
+        target = m_step_target(labels, self.large.counts)
         count = self.large.num_edges if s.kl_per == "edge" else self.large.num_nodes
         p.train()
 
@@ -136,7 +136,7 @@ class BatchedEM(EM):
         posterior = attention.posterior(s.samples, key.fold("posterior"))
         if s.restart_q:
             self.q = self.new_q(key.fold("E").fold("start q"))
-        target = e_step_target(large.labels, large.train, posterior, large.rest, s.lambda_, s.e_step)
+        target = e_step_target(large, posterior, s.lambda_, s.e_step)
         weigh, on_view = self.stable_weights(attention)
         self.found = {"labels": labels, "posterior": posterior}
         arguments = target, s.beta_e_step, s.epochs, iteration, self.found, key.fold("E"), s.dropout_attention

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ....kernels import set_threads
-from ....kernels.place import placed
 from ....model.problem import Problem, make_problem
 from . import environment
 from .checkpoints import gathered
@@ -32,7 +31,7 @@ def laid_out(graph: Graph, s: Settings, device: torch.device, group: Group | Non
     problem = share_out(whole, s, group)
     del whole
     assert problem.share is not None
-    with _own_threads(s.threads), placed(problem.share.place):
+    with _own_threads(s.threads):
         yield problem
 
 

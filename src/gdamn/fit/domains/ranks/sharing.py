@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from ....kernels import Pattern
 from ....kernels.noise import LANES
 from ....kernels.place import Place
 from ....model.inputs import Block
+from ....model.objectives import Counts
 from ....model.problem import Problem
 from ....model.settings import BETAS, Settings
 from ...checkpoint import identity
@@ -35,12 +37,14 @@ class Share:
     Attributes:
         nodes: [R + 1] rank r owns the nodes from ``nodes[r]`` to ``nodes[r + 1]``; entries: the same of A + I.
         names: the name of the fit's checkpoints for each value of beta.
+        counts: those of the whole graph.
     """
 
     group: Group
     nodes: NDArray[np.int64]
     entries: NDArray[np.int64]
     names: dict[float | str, str]
+    counts: Counts
 
     @property
     def node_slice(self) -> slice:
@@ -52,7 +56,7 @@ class Share:
         """This rank's entries."""
         return slice(int(self.entries[self.group.rank]), int(self.entries[self.group.rank + 1]))
 
-    @property
+    @cached_property
     def place(self) -> Place:
         """Where the arrays of this rank begin in the whole ones, for noise and sums."""
         sizes = np.diff(self.nodes).tolist()
@@ -72,6 +76,18 @@ class SharedProblem(Problem):
 
     share: Share | None = None
     cosines: NDArray[np.float32] | None = None
+
+    @property
+    def place(self) -> Place:
+        """Which part of the whole graph this rank has."""
+        assert self.share is not None
+        return self.share.place
+
+    @property
+    def counts(self) -> Counts:
+        """How many nodes and edges the whole graph has."""
+        assert self.share is not None
+        return self.share.counts
 
     def weighed_by_features(self) -> SharedProblem:
         """The same problem on A ⊙ C, with the mean of all ranks' edges (:meth:`Problem.weighed_by_features`)."""
@@ -120,7 +136,7 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
     nodes = row_ranges(structure.pattern.indptr, group.size)
     betas = BETAS if s.beta == "auto" else (s.beta,)
     names = {beta: identity("gdamn", replace(s, beta=beta), problem) for beta in betas}
-    share = Share(group, nodes, structure.pattern.indptr[nodes], names)
+    share = Share(group, nodes, structure.pattern.indptr[nodes], names, problem.counts)
     rows, entries = share.node_slice, share.entry_slice
     pattern, outside = halo_pattern(structure.pattern, nodes, group)
     mine = replace(

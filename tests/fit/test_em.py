@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gdamn import GDAMN, Graph
 from gdamn.data import load
 from gdamn.errors import GdamnError, GraphError
-from gdamn.fit.em import STARTS
+from gdamn.fit.domains.domain import STARTS
 from gdamn.model.settings import BETAS
 
 QUICK = {

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from ..errors import ConfigError, GraphError
+from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
@@ -74,8 +75,8 @@ class GDAMN(NodeClassifier):
 
     def _fit_batched(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
         """The same for graphs that don't fit the full batch: with less memory, or in mini-batches (scale/)."""
-        from ..fit.domains import lean as fused
-        from ..fit.domains.batched import em as batched_em
+        from ..fit.domains import lean
+        from ..fit.domains.batched.domain import fit_batched
         from ..fit.domains.batched.large import make_large
 
         s, watch = self.settings, Watch(progress)
@@ -83,10 +84,10 @@ class GDAMN(NodeClassifier):
             raise ConfigError(f"beta='auto' fits five times and needs batch=full, not {mode}; set beta to a number.")
         with reproducible_threads(s.threads, sparing=True):
             if mode == "fused":
-                edges = fused.fit_fused(graph, s, watch, device)
+                edges = lean.fit_lean(graph, s, watch, device)
             else:
                 problem = make_large(graph, s.normalize, s.dropout_input, device)
-                edges = batched_em.fit_batched(problem, s, watch, mode)
+                edges = fit_batched(problem, s, watch, mode)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
@@ -158,7 +159,7 @@ class GDAMNPlus(GDAMN):
 
 def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
     watch = Watch(progress)
-    expectation_maximisation(problem, s, watch)
+    expectation_maximisation(WholeDomain(problem), s, watch)
     return watch
 
 

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from ..kernels import Key
-    from ..model.problem import Problem
+    from ..model.problem import Labelled
     from ..model.settings import BaseSettings
-    from .domains.batched.large import LargeProblem
     from .training import Adam
 
 EVERY_EPOCHS, EVERY_SECONDS, PHASE_SECONDS = 50, 30.0, 5.0
@@ -90,7 +89,7 @@ def seconds_before() -> float:
     return 0.0 if block is None else block.seconds
 
 
-def of_fit(method: str, settings: BaseSettings, problem: Problem | LargeProblem) -> Checkpoint | None:
+def of_fit(method: str, settings: BaseSettings, problem: Labelled) -> Checkpoint | None:
     """The checkpoint of a fit; None outside of :func:`keeping`."""
     from .domains.ranks.sharing import SharedProblem
 
@@ -104,7 +103,7 @@ def of_fit(method: str, settings: BaseSettings, problem: Problem | LargeProblem)
     return checkpoint
 
 
-def identity(method: str, settings: BaseSettings, problem: Problem | LargeProblem) -> str:
+def identity(method: str, settings: BaseSettings, problem: Labelled) -> str:
     """A name for what decides every bit of a fit: method, settings, data, and the versions that compute it."""
     import numpy as np
 

@@ -1,15 +1,15 @@
 """Algorithm 1 of the paper: pre-train q, then alternate M-step and E-step.
 
 Line numbers in the comments are those of the paper's Algorithm 1. Two networks take part: q carries features,
-p (label_network.py) carries labels and features over edges that its hard attention keeps and its soft attention
-weighs (attention.py). The objectives are in objectives.py. A fit that is resumed from a checkpoint runs through
-the same lines and skips the epochs that are done.
+p (model/label_network.py) carries labels and features over edges that its hard attention keeps and its soft attention
+weighs (model/attention.py). The objectives are in model/objectives.py. A domain (domains/domain.py) says how an epoch
+goes over the graph: as a whole, with little memory, in mini-batches, or shared out over processes. A fit that is
+resumed from a checkpoint runs through the same lines and skips the epochs that are done.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -19,35 +19,31 @@ from torch.nn import functional as F
 
 from ..kernels import Key
 from ..kernels.place import Place
-from ..model.adjacency import Adjacency, gcn_adjacency, loops_only
-from ..model.inputs import Block
 from ..model.label_network import LabelNetwork
 from ..model.objectives import e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
-from ..model.problem import Problem
+from ..model.problem import Labelled
 from ..model.propagators import draws, make_propagator
 from ..model.settings import Settings
 from . import checkpoint
 from .checkpoint import Checkpoint, Part, part_of
 from .checkpoint_file import Tree
-from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
-
-STARTS = ("graph", "similar", "features")
-"""What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
+from .domains.domain import Domain, Epochs, QGraph, View
+from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator
 
 
-def expectation_maximisation(problem: Problem, settings: Settings, watch: Watch) -> None:
-    """Fit q and p; the watch keeps the history and the state of q's best epoch."""
-    EM(problem, settings, watch, checkpoint.of_fit("gdamn", settings, problem)).run()
+def expectation_maximisation(domain: Domain, settings: Settings, watch: Watch) -> EM:
+    """Fit q and p; the watch keeps the history and the state of q's best epoch. Returns the finished fit."""
+    em = EM(domain, settings, watch, checkpoint.of_fit("gdamn", settings, domain.problem))
+    em.run()
+    return em
 
 
 class EM:
-    """One fit: the problem, the two networks, and the steps of Algorithm 1 as methods."""
+    """One fit: its domain, the two networks, and the steps of Algorithm 1 as methods."""
 
-    def __init__(
-        self, problem: Problem, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None
-    ) -> None:
-        self.problem, self.s, self.watch, self.checkpoint = problem, settings, watch, checkpoint
-        self.root = Key(settings.seed, problem.place).fold("gdamn")
+    def __init__(self, domain: Domain, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None) -> None:
+        self.domain, self.s, self.watch, self.checkpoint = domain, settings, watch, checkpoint
+        self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
         self.start = "graph"
@@ -58,15 +54,20 @@ class EM:
             checkpoint.keep("watch", watch.part())
             checkpoint.keep("em", Part(self.state, self.resume))
 
+    @property
+    def problem(self) -> Labelled:
+        """What the fit sees of the labels."""
+        return self.domain.problem
+
     def new_q(self, key: Key) -> nn.Module:
         """A fresh feature propagator q_θ."""
         s, problem = self.s, self.problem
-        q = make_propagator(s.propagator, [problem.x.width], problem.num_classes, s, make_generator(key))
+        q = make_propagator(s.propagator, [self.domain.width], problem.num_classes, s, make_generator(key))
         return q.to(problem.device)
 
     def new_p(self) -> LabelNetwork:
         """The fresh label propagator p_φ with its attention."""
-        return LabelNetwork(self.problem, self.s, make_generator(self.root.fold("start p"))).to(self.problem.device)
+        return self.domain.new_p(self.s, make_generator(self.root.fold("start p")))
 
     def run(self) -> None:
         """Algorithm 1."""
@@ -80,7 +81,9 @@ class EM:
             labels = self.annotate(opinion, key.fold("annotate"))  # line 6
             self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
 
-            opinion = self.improve(labels, iteration, key)  # lines 13 to 16
+            posterior, graph = self.domain.infer(self.p, labels, s, key)  # lines 13 and 14
+            self.found = {"labels": labels, "posterior": posterior, **graph.kept}
+            opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
             changed = share_changed(before, opinion.argmax(1), self.problem.place)
             if s.tolerance > 0 and changed <= s.tolerance:
@@ -88,23 +91,12 @@ class EM:
         if s.em_iterations:
             self.keep_structure()
 
-    def improve(self, labels: Tensor, iteration: int, key: Key) -> Tensor:
-        """Lines 13 to 16: what p says of the nodes and of the edges, and q's opinion after learning from it."""
-        posterior = self.p.posterior(labels, self.s.samples, key.fold("posterior"))  # line 13
-        weights = self.p.reweighting(labels, key.fold("reweight"))  # line 14
-        self.found = {"labels": labels, "posterior": posterior, "weights": weights}
-        return self.e_step(posterior, weights, iteration, key.fold("E"))  # lines 15 and 16
-
-    def starts(self) -> tuple[str, ...]:
-        """What ``start=auto`` tries."""
-        return STARTS
-
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
         start = self.s.start
         if start == "auto" and self.problem.counts.val == 0:
             start = "graph"
-        for name in self.starts() if start == "auto" else (start,):
+        for name in self.domain.starts if start == "auto" else (start,):
             if name not in self.tried:
                 self.q = self.new_q(self.root.fold("start q"))
                 self.tried[name] = self.pretrain_on(name), self.q
@@ -122,27 +114,24 @@ class EM:
         """Go on, with q and p, on the graph of this name."""
         self.start = name
         if name == "similar":
-            self.problem = self.weighed
+            self.domain = self.weighed
             self.p = self.new_p()
 
     @cached_property
-    def weighed(self) -> Problem:
-        """The problem on the graph whose edges weigh as their ends' features agree."""
-        return self.problem.weighed_by_features()
+    def weighed(self) -> Domain:
+        """The domain on the graph whose edges weigh as their ends' features agree."""
+        return self.domain.weighed_by_features()
 
     def pretrain_on(self, name: str) -> Tensor:
         """Line 3 on one graph: the known labels, with the entropy regulariser."""
         s, self.start = self.s, name
-        problem = self.weighed if name == "similar" else self.problem
-        plain = loops_only if name == "features" else gcn_adjacency
-        adjacency = plain(problem.structure, problem.device)
+        domain = self.weighed if name == "similar" else self.domain
+        graph = domain.start_graph(name)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-        target = pretrain_target(problem.labels, problem.counts)
-        choosable = s.em_iterations == 0 or s.candidates == "all"
-        found = {"weights": {"used": adjacency.values}} if choosable else None
-        return self.train_q(
-            adjacency, target, beta, s.pretrain_epochs, 0, found, self.root.fold("pre-train").fold(name)
-        )
+        target = pretrain_target(self.problem.labels, self.problem.counts)
+        found = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
+        key = self.root.fold("pre-train").fold(name)
+        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, found, key)
 
     def annotate(self, opinion: Tensor, key: Key) -> Tensor:
         """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
@@ -159,35 +148,33 @@ class EM:
 
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
         """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
-        s, p = self.s, self.p
-        target, draw = m_step_target(labels, self.problem.counts), p.learner(labels)
-        nodes = self.problem.counts.nodes
+        s, p, counts = self.s, self.p, self.problem.counts
+        target, draw = m_step_target(labels, counts), self.domain.structures(p, labels)
         p.train()
 
-        def loss(step: Key) -> dict[str, Tensor]:
-            weights, kl = draw(step.fold("structure"))  # lines 7 to 9
-            predicted = p(labels, weights, step)  # line 10
-            return p_loss(predicted, target, kl, float(s.beta), s.kl_weight, nodes)  # line 11
+        def losses(view: View, step: Key) -> dict[str, Tensor]:
+            weights, kl = draw(view, step.fold("structure"))  # lines 7 to 9
+            predicted = view.own_only(p(view.rows(labels), weights, step))  # line 10
+            return p_loss(predicted, view.own_rows(target), kl, float(s.beta), s.kl_weight, counts.nodes)  # line 11
 
         def after(epoch: int, values: Record, started: float) -> None:
             record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
             self.watch.record(record, s.epochs, started)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
-        run_epochs(groups, s.learning_rate, s.epochs, loss, after, key, self.checkpoint, part_of(p))
+        self.domain.run(Epochs(groups, s.epochs, losses, after, key, part_of(p)), s, self.checkpoint)
 
-    def e_step(self, posterior: Tensor, weights: dict[str, Tensor], iteration: int, key: Key) -> Tensor:
+    def e_step(self, posterior: Tensor, graph: QGraph, iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
-        s, problem = self.s, self.problem
+        s = self.s
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
-        adjacency = Adjacency(problem.structure, weights["used"], s.dropout_attention)
-        target = e_step_target(problem, posterior, s.lambda_, s.e_step)
-        return self.train_q(adjacency, target, s.beta_e_step, s.epochs, iteration, self.found, key)
+        target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
+        return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.found, key)
 
     def train_q(
         self,
-        adjacency: Adjacency,
+        graph: QGraph,
         target: Tensor,
         beta: float,
         epochs: int,
@@ -207,30 +194,34 @@ class EM:
         """
         q, problem, s = self.q, self.problem, self.s
         shown = copy.deepcopy(q) if s.average else q  # what predicts
-        logits = predict(shown, adjacency, problem.x)
-        opinion = F.softmax(logits, dim=1)
+        if epochs == 0:
+            return F.softmax(graph.predict(shown), dim=1)
+        logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
         first = epochs - min(s.annotate_epochs, epochs)
         passed = 0
-        state: Callable[[], dict[str, Any]] | None = None
-        if found is not None:
-            state = lambda: {**found, "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}  # noqa: E731
 
-        def loss(step: Key) -> dict[str, Tensor]:
-            passes = draws(q, adjacency, [problem.x], step, s.draws)
+        def state() -> dict[str, Any]:
+            return {**(found or {}), "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}
+
+        def losses(view: View, step: Key) -> dict[str, Tensor]:
+            passes = draws(q, graph.on(view), [view.problem.x], step, s.draws)
             rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
-            sharpening = s.consistency_temperature, s.consistency_confidence
-            return passes_loss(passes, target, beta, rise * s.consistency, *sharpening, problem.counts.nodes)
+            agreement = rise * s.consistency, s.consistency_temperature, s.consistency_confidence
+            return passes_loss(
+                [view.own_only(z) for z in passes], view.own_rows(target), beta, *agreement, problem.counts.nodes
+            )
 
         def after(epoch: int, values: Record, started: float) -> None:
             nonlocal logits, opinion, passed
             passed = epoch + 1
             if s.average:
                 follow(shown, q, min(s.average, (epoch + 1) / (epoch + 10)))
-            logits = predict(shown, adjacency, problem.x)
+            logits = graph.predict(shown)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
-            self.watch.record({**where, **values, **evaluate(problem, logits)}, epochs, started, state)
+            record = {**where, **values, **evaluate(problem, logits)}
+            self.watch.record(record, epochs, started, None if found is None else state)
 
         def save() -> Tree:
             return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
@@ -242,7 +233,7 @@ class EM:
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
         groups = decayed(q, self.decay(iteration), s.decay)
-        run_epochs(groups, s.learning_rate, epochs, loss, after, key, self.checkpoint, Part(save, load))
+        self.domain.run(Epochs(groups, epochs, losses, after, key, Part(save, load)), s, self.checkpoint)
         return opinion
 
     def phase(self, iteration: int) -> str:
@@ -289,12 +280,3 @@ def share_changed(before: Tensor, after: Tensor, place: Place) -> float:
     """The share of the nodes whose class is another."""
     changed = (before != after).float()
     return (place.sum(changed.sum()) / place.rows_of(changed)).item()
-
-
-@torch.no_grad()
-def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
-    """q's logits [N, C] without dropout."""
-    q.eval()
-    logits: Tensor = q(adjacency, [x], None)
-    q.train()
-    return logits

@@ -20,7 +20,9 @@ from ..kernels import Key, adam_step, set_threads
 from ..kernels.memory import kept_arrays
 from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
-from ..model.problem import Problem
+from ..model.adjacency import Adjacency
+from ..model.inputs import Block
+from ..model.problem import Labelled
 from .checkpoint import Checkpoint, Part
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
@@ -148,7 +150,7 @@ def _check_predictions(state: dict[str, Any], record: Record) -> None:
         )
 
 
-def evaluate(problem: Problem, logits: Tensor) -> Record:
+def evaluate(problem: Labelled, logits: Tensor) -> Record:
     """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none)."""
     if not problem.place.whole:
         return _evaluate_all_parts(problem, logits)
@@ -164,7 +166,7 @@ def evaluate(problem: Problem, logits: Tensor) -> Record:
     }
 
 
-def _evaluate_all_parts(problem: Problem, logits: Tensor) -> Record:
+def _evaluate_all_parts(problem: Labelled, logits: Tensor) -> Record:
     """The same where each process has some of the nodes."""
     train = (logits[problem.train].argmax(1) == problem.train_labels).sum(), len(problem.train)
     val = logits[problem.val]
@@ -283,3 +285,12 @@ def follow(mean: nn.Module, network: nn.Module, keep: float) -> None:
 def make_generator(key: Key) -> torch.Generator:
     """A torch generator for initial weights, from a key."""
     return torch.Generator().manual_seed(key.value & ((1 << 63) - 1))
+
+
+@torch.no_grad()
+def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
+    """q's logits [N, C] without dropout."""
+    q.eval()
+    logits: Tensor = q(adjacency, [x], None)
+    q.train()
+    return logits

@@ -52,6 +52,10 @@ class Labelled:
         """Entries of A, both directions of an undirected edge."""
         raise AssertionError(f"{type(self).__name__} must define num_edges")
 
+    def arrays(self) -> list[NDArray[Any]]:
+        """All that decides a fit, with the settings."""
+        raise AssertionError(f"{type(self).__name__} must define arrays")
+
     @property
     def num_nodes(self) -> int:
         """N."""

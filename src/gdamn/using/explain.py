@@ -19,8 +19,7 @@ from ..errors import GraphError
 from ..estimators.gdamn import GDAMN
 from ..estimators.predictions import Predictions
 from ..estimators.weighted_edges import attention
-from ..fit.em import predict
-from ..fit.training import reproducible_threads
+from ..fit.training import predict, reproducible_threads
 from ..graph.graph import Graph
 from ..kernels import Key
 from ..model.adjacency import Adjacency

@@ -20,8 +20,7 @@ from ..baselines.common import NetworkClassifier
 from ..errors import ConfigError, GraphError
 from ..estimators.base import NodeClassifier
 from ..estimators.gdamn import GDAMN
-from ..fit.em import predict
-from ..fit.training import make_generator, reproducible_threads
+from ..fit.training import make_generator, predict, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
 from ..kernels import Key, sddmm

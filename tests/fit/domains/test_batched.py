@@ -12,7 +12,7 @@ import gdamn
 from gdamn.data import load
 from gdamn.errors import ConfigError
 from gdamn.fit.domains.batched import exact
-from gdamn.fit.domains.batched.em import weighed_kl
+from gdamn.fit.domains.batched.domain import weighed_kl
 from gdamn.fit.domains.batched.large import make_features, make_large
 from gdamn.fit.domains.batched.views import Viewer
 from gdamn.graph.graph import Graph

@@ -131,9 +131,9 @@ def fit(name: str, all_graphs: dict[str, Graph], out: Path) -> None:
     problems: list[Any] = []
     plain, made = attention.HardAttention.sample, em.EM.__init__
 
-    def noted(self: Any, problem: Any, *rest: Any) -> None:
-        problems[:] = [problem]
-        made(self, problem, *rest)
+    def noted(self: Any, domain: Any, *rest: Any) -> None:
+        problems[:] = [domain.problem]
+        made(self, domain, *rest)
 
     em.EM.__init__ = noted  # type: ignore[method-assign]
     attention.HardAttention.sample = samples_of(lambda: problems[0], log)  # type: ignore[method-assign]

@@ -1,8 +1,8 @@
 """The full batch with the least memory: per entry of A + I two numbers for the graph, and a few while a step lasts.
 
-The same steps as em.py on the same noise; what differs are the loops that make the weights (kernels/fused.py), which
-hold neither logits nor scores nor samples, and a structure without what they don't need. For undirected graphs with
-both attentions, on the CPU.
+The same steps and noise as the whole domain's; what differs are the loops that make the weights (kernels/fused.py):
+they hold neither logits nor scores nor samples, and a structure without what they don't need. For undirected graphs
+with both attentions, on the CPU.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ...model.inputs import feature_block
 from ...model.label_network import LabelNetwork
 from ...model.problem import Problem, check_learnable, known_labels
 from ...model.settings import Settings
-from .. import checkpoint
-from ..em import EM
-from ..training import Watch, make_generator
+from ..em import expectation_maximisation
+from ..training import Watch
+from .domain import WholeDomain
 from .memory import edges_fit
 
 LOWEST = 0.05
@@ -168,20 +168,17 @@ class FusedLabelNetwork(LabelNetwork):
         return hard, soft
 
 
-class FusedEM(EM):
-    """One fit with the least memory."""
+class LeanDomain(WholeDomain):
+    """The whole graph in every step, with the least memory."""
 
-    def new_p(self) -> LabelNetwork:
+    starts = ("graph", "features")  # similarity of features would be a weight per edge
+
+    def new_p(self, s: Settings, generator: torch.Generator) -> LabelNetwork:
         """p with the loops that hold nothing."""
-        generator = make_generator(self.root.fold("start p"))
-        return FusedLabelNetwork(self.problem, self.s, generator).to(self.problem.device)
-
-    def starts(self) -> tuple[str, ...]:
-        """What ``start=auto`` tries: similarity of features would be a weight per edge."""
-        return ("graph", "features")
+        return FusedLabelNetwork(self.problem, s, generator).to(self.problem.device)
 
 
-def fit_fused(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> dict[str, NDArray[Any]]:
+def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> dict[str, NDArray[Any]]:
     """Fit q and p; the watch keeps the history and the state of q's best epoch.
 
     Returns:
@@ -193,8 +190,7 @@ def fit_fused(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> 
     check_learnable(graph)
     x = feature_block(graph.features, s.normalize, s.dropout_input, device)
     problem = Problem(structure=lean_structure(graph), x=x, device=device, **known_labels(graph, device))
-    em = FusedEM(problem, s, watch, checkpoint.of_fit("gdamn", s, problem))
-    em.run()
+    em = expectation_maximisation(LeanDomain(problem), s, watch)
     best = watch.best_state
     if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):
         return {}

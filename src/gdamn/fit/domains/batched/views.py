@@ -39,6 +39,18 @@ class View:
     own: Tensor
     counted: Tensor
 
+    def rows(self, x: Tensor) -> Tensor:
+        """Of an array [N, …] of the whole graph, the rows of the view's nodes."""
+        return x[self.nodes]
+
+    def own_only(self, x: Tensor) -> Tensor:
+        """Of an array of the view's nodes, the rows that the losses count."""
+        return x[self.own]
+
+    def own_rows(self, x: Tensor) -> Tensor:
+        """Of an array [N, …] of the whole graph, the rows that the losses count."""
+        return x[self.nodes[self.own]]
+
     @property
     def size(self) -> int:
         """Bytes, about: entries with their transpose, and dense features."""

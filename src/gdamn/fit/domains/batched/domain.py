@@ -1,0 +1,230 @@
+"""Mini-batches: each step takes a view of some nodes; what the phases exchange is of the nodes' size.
+
+An epoch goes over all batches. A batch's loss is its own nodes' share of the whole graph's loss, so the losses of all
+batches add up to it: one step per batch takes the share times the number of batches, and with ``accumulate`` one
+step per epoch takes the sum. Predictions are exact (exact.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ....errors import ConfigError
+from ....kernels import Key, sddmm
+from ....model.adjacency import Adjacency, scales
+from ....model.label_network import LabelNetwork
+from ....model.objectives import structure_prior
+from ....model.problem import Problem
+from ....model.propagators.gcn import GCN
+from ....model.settings import Settings
+from ...checkpoint import Checkpoint, Part
+from ...checkpoint_file import Tree
+from ...em import expectation_maximisation
+from ...training import Record, Watch, run_epochs
+from .. import domain
+from ..domain import Domain, Epochs, QGraph, Structures
+from ..memory import edges_fit
+from . import exact
+from .batches import Batches, make_batches
+from .large import LargeProblem
+from .views import View, Viewer
+
+ViewWeights = Callable[[View], Tensor]
+"""The weights [e] of a view's entries, which q propagates on."""
+
+
+def check_supported(s: Settings) -> None:
+    """Refuse what only the full batch can do."""
+    wrong = {
+        "propagator": s.propagator != "gcn" and s.propagator,
+        "p_propagator": s.p_propagator != "gcn" and s.p_propagator,
+        "draws": s.draws > 1 and s.draws,
+        "reweight_samples": s.reweight_samples > 0 and s.reweight_samples,
+        "start": s.start == "similar" and s.start,
+    }
+    for name, value in wrong.items():
+        if value:
+            raise ConfigError(f"batch={s.batch} can't be used with {name}={value}; set batch=full, or leave it out.")
+
+
+class BatchedQGraph(QGraph):
+    """Weights that are made for a view or for a block of rows, and dropped."""
+
+    def __init__(self, large: LargeProblem, weigh: exact.Weigh, on_view: ViewWeights, rate: float = 0.0) -> None:
+        self.large, self.weigh, self.on_view, self.rate = large, weigh, on_view, rate
+        self.kept: dict[str, Any] = {}
+
+    def on(self, view: domain.View) -> Adjacency:
+        """Its part on a view, with dropout."""
+        seen = cast(View, view)
+        return Adjacency(seen.problem.structure, self.on_view(seen), self.rate)
+
+    def predict(self, q: nn.Module) -> Tensor:
+        """q's logits [N, C] without dropout, with every neighbour."""
+        return exact.logits(cast(GCN, q), self.large, self.weigh, [self.large.x])
+
+
+class BatchedDomain(Domain):
+    """A large graph in mini-batches."""
+
+    starts = ("graph", "features")  # similarity of features is not weighed in batches
+
+    def __init__(self, large: LargeProblem, s: Settings, mode: str) -> None:
+        self.problem = self.large = large
+        self.batches: Batches = make_batches(large, s, mode)
+
+    @cached_property
+    def viewer(self) -> Viewer:
+        """Makes the views of the batches."""
+        return Viewer(self.large)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.large.x.width
+
+    def new_p(self, s: Settings, generator: torch.Generator) -> LabelNetwork:
+        """p without a structure: each view brings its own."""
+        p = LabelNetwork(cast(Problem, self.large), s, generator)
+        p.weighted = self.large.weighted or self.batches.weighs
+        return p.to(self.large.device)
+
+    def start_graph(self, name: str) -> QGraph:
+        """The plain graph, or every node alone."""
+        if name == "features":
+            return BatchedQGraph(self.large, exact.loop_weights, self.loops_on)
+        return BatchedQGraph(self.large, exact.gcn_weights(self.large), self.gcn_on)
+
+    def gcn_on(self, view: View) -> Tensor:
+        """D^{-1/2} (A + I) D^{-1/2} on a view, with the degrees of the whole graph."""
+        structure = view.problem.structure
+        rows, columns = self.large.degrees
+        left, right = scales(rows[view.nodes], columns[view.nodes], "sym")
+        weights = structure.tensor("weights", self.large.device)
+        return weights * sddmm(structure.pattern, left[:, None], right[:, None])
+
+    def loops_on(self, view: View) -> Tensor:
+        """I on a view."""
+        return 1 - view.problem.structure.tensor("free", self.large.device).float()
+
+    def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
+        """Lines 7 to 9 and the KL of line 11, on views."""
+        s, counts = p.s, self.large.counts
+        count = counts.edges if s.kl_per == "edge" else counts.nodes
+
+        def draw(view: domain.View, key: Key) -> tuple[Tensor, Tensor | None]:
+            seen = cast(View, view)
+            p.problem, known = seen.problem, seen.rows(labels)
+            logits = p.hard_logits(known)
+            weights = p.sampled_weights(logits, p.soft_scores(), key)
+            if logits is None:
+                return weights, None
+            prior = structure_prior(seen.problem.structure, known, s.prior_clamp)
+            return weights, weighed_kl(logits, prior, seen.counted) / max(count, 1)
+
+        return draw
+
+    def infer(self, p: LabelNetwork, labels: Tensor, s: Settings, key: Key) -> tuple[Tensor, QGraph]:
+        """Lines 13 and 14: the posterior and the stable weights exactly."""
+        p.problem = cast(Problem, self.large)
+        attention = exact.Attention(p, self.large, s, labels)
+        posterior = attention.posterior(s.samples, key.fold("posterior"))
+        return posterior, BatchedQGraph(self.large, *self.stable_weights(attention, p, s), s.dropout_attention)
+
+    def stable_weights(
+        self, attention: exact.Attention, p: LabelNetwork, s: Settings
+    ) -> tuple[exact.Weigh, ViewWeights]:
+        """A^stable, normalised, on blocks and on views."""
+        if p.hard is None and p.soft is None:
+            return exact.gcn_weights(self.large), self.gcn_on
+        log_total, rows, columns = attention.sums()
+        left, right = scales(rows, columns, s.stable_norm)
+
+        def on_view(view: View) -> Tensor:
+            structure, nodes = view.problem.structure, view.nodes
+            pattern, values = structure.pattern, structure.tensor("weights", self.large.device)
+            if p.hard is not None:
+                kept = torch.sigmoid(sddmm(pattern, attention.turned[nodes], attention.labels[nodes]))
+                values = torch.where(structure.tensor("free", self.large.device), kept * values, values)
+            if s.reweight == "stable":
+                score = torch.zeros_like(values)
+                if p.soft is not None:
+                    unit = attention.unit[nodes]
+                    score = sddmm(pattern, unit * (-1 / p.soft.temperature), unit)
+                ones = torch.ones(len(nodes), 1, device=values.device)
+                values = values * torch.exp(score - sddmm(pattern, log_total[nodes][:, None], ones))
+            return values * sddmm(pattern, left[nodes][:, None], right[nodes][:, None])
+
+        return lambda block: block.scaled(attention.stable(block), left, right), on_view
+
+    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+        """Epochs over all batches: a step each, or one with the gradients of all (``accumulate``)."""
+        per_epoch = 1 if s.accumulate else len(self.batches)
+        key, part = epochs.key, epochs.part
+        sums: dict[str, float] = {}
+        at, began = 0, 0.0
+
+        def loss(step: Key) -> dict[str, Tensor]:
+            epoch, place = divmod(at, per_epoch)
+            if not s.accumulate:
+                view = self.batches.view(self.viewer, epoch, place, key.fold("batches"))
+                return {name: value * per_epoch for name, value in epochs.losses(view, step).items()}
+            total: dict[str, Tensor] = {}
+            for batch in range(len(self.batches)):
+                found = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
+                if batch + 1 < len(self.batches):
+                    found["loss"].backward()  # type: ignore[no-untyped-call]
+                    found = {name: value.detach() for name, value in found.items()}
+                total = {name: value + total.get(name, 0.0) for name, value in found.items()}
+            return total
+
+        def stepped(_: int, values: Record, started: float) -> None:
+            nonlocal at, sums, began
+            began = began if at % per_epoch else started
+            for name, value in values.items():
+                sums[name] = sums.get(name, 0.0) + value / per_epoch
+            at += 1
+            if at % per_epoch == 0:
+                done, sums = sums, {}
+                epochs.after(at // per_epoch - 1, done, began)
+
+        def save() -> Tree:
+            return {"part": part.save(), "at": at, "sums": sums}
+
+        def load(kept: Tree) -> None:
+            nonlocal at, sums
+            part.load(kept["part"])
+            at, sums = int(kept["at"]), dict(kept["sums"])
+
+        steps = epochs.count * per_epoch
+        run_epochs(epochs.groups, s.learning_rate, steps, loss, stepped, key, checkpoint, Part(save, load))
+
+
+def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor) -> Tensor:
+    """Σ w KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)): the sum of :func:`gdamn.kernels.bernoulli_kl` with weights [e]."""
+    each = torch.sigmoid(logits) * (logits - torch.logit(prior)) - F.softplus(logits) - torch.log1p(-prior)
+    return (each * weights).sum()
+
+
+def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> dict[str, NDArray[Any]]:
+    """Fit q and p on a graph in batches; the watch keeps the history and the state of q's best epoch.
+
+    Returns:
+        Weights per edge, as a fitted model keeps them; nothing where they would not fit into memory.
+    """
+    check_supported(s)
+    em = expectation_maximisation(BatchedDomain(problem, s, mode), s, watch)
+    best = watch.best_state
+    if best is None or "posterior" not in best or (em.p.hard is None and em.p.soft is None):
+        return {}
+    if not edges_fit(problem.num_edges):
+        return {}
+    em.p.load_state_dict(best["p"])
+    return exact.Attention(em.p, problem, s, best["labels"]).edge_weights()

@@ -1,0 +1,198 @@
+"""Domain: where a fit runs. EM (em.py) is the same on each; a domain says how an epoch goes over the graph.
+
+:class:`WholeDomain` takes the whole graph in every step, alone or as one of several processes. ``lean.py`` does that
+with less memory, ``batched/`` goes over mini-batches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ...kernels import Key
+from ...model.adjacency import Adjacency, gcn_adjacency, loops_only
+from ...model.label_network import LabelNetwork
+from ...model.problem import Labelled, Problem
+from ...model.settings import Settings
+from ..checkpoint import Checkpoint, Part
+from ..training import Record, predict, run_epochs
+
+STARTS = ("graph", "similar", "features")
+"""What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
+
+
+class View(Protocol):
+    """The nodes that one step sees, and which of them its loss counts."""
+
+    @property
+    def problem(self) -> Problem:
+        """The nodes with their edges and features, as a problem of its own."""
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Of an array [N, …] of the whole graph, the rows of the view's nodes."""
+
+    def own_only(self, x: Tensor) -> Tensor:
+        """Of an array of the view's nodes, the rows that the loss counts."""
+
+    def own_rows(self, x: Tensor) -> Tensor:
+        """Of an array [N, …] of the whole graph, the rows that the loss counts."""
+
+
+Losses = Callable[[View, Key], dict[str, Tensor]]
+"""A view's share of the losses of the whole graph."""
+
+Structures = Callable[[View, Key], tuple[Tensor, Tensor | None]]
+"""A sampled structure's weights on a view's entries, and the view's share of the KL to the prior."""
+
+
+class QGraph(ABC):
+    """The weighted graph that q propagates on."""
+
+    kept: dict[str, Any]
+    """What a chosen epoch keeps of it."""
+
+    @abstractmethod
+    def on(self, view: View) -> Adjacency:
+        """Its part on a view, with dropout."""
+
+    @abstractmethod
+    def predict(self, q: nn.Module) -> Tensor:
+        """q's logits [N, C] without dropout."""
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """A phase of training: which parameters learn what, for how long, and who is told.
+
+    Attributes:
+        groups: Adam's parameter groups.
+        count: number of epochs.
+        losses: the loss of a view.
+        after: gets each epoch's number, the values of the loss's parts, and the time at which the epoch started.
+        key: noise of the phase.
+        part: what a checkpoint keeps of the phase.
+    """
+
+    groups: list[dict[str, Any]]
+    count: int
+    losses: Losses
+    after: Callable[[int, Record, float], None]
+    key: Key
+    part: Part
+
+
+class Domain(ABC):
+    """Where a fit runs; ``problem`` is what it may see of the whole graph."""
+
+    problem: Labelled
+    starts: tuple[str, ...] = STARTS
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of features."""
+
+    @abstractmethod
+    def new_p(self, s: Settings, generator: torch.Generator) -> LabelNetwork:
+        """A fresh label propagator p_φ with its attention."""
+
+    @abstractmethod
+    def start_graph(self, name: str) -> QGraph:
+        """The graph of pre-training: the plain one, or every node alone (``features``)."""
+
+    @abstractmethod
+    def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
+        """Lines 7 to 9 and the KL of line 11, for the label distributions Ŷ [N, C] of one M-step."""
+
+    @abstractmethod
+    def infer(self, p: LabelNetwork, labels: Tensor, s: Settings, key: Key) -> tuple[Tensor, QGraph]:
+        """Lines 13 and 14: p's posterior [N, C], and the graph of A^stable."""
+
+    @abstractmethod
+    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+        """Go over the graph in every epoch of a phase."""
+
+    def weighed_by_features(self) -> Domain:
+        """The same on the graph whose edges weigh as their ends' features agree."""
+        raise AssertionError(f"{type(self).__name__} has no start=similar")
+
+
+@dataclass(frozen=True)
+class WholeView:
+    """Every node, and all of them count."""
+
+    problem: Problem
+
+    def rows(self, x: Tensor) -> Tensor:
+        """All rows."""
+        return x
+
+    own_only = own_rows = rows
+
+
+class WholeQGraph(QGraph):
+    """Weights on the entries of A + I."""
+
+    def __init__(self, adjacency: Adjacency, problem: Problem, kept: dict[str, Any]) -> None:
+        self.adjacency, self.problem, self.kept = adjacency, problem, kept
+
+    def on(self, view: View) -> Adjacency:
+        """All of it."""
+        return self.adjacency
+
+    def predict(self, q: nn.Module) -> Tensor:
+        """q's logits [N, C] without dropout."""
+        return predict(q, self.adjacency, self.problem.x)
+
+
+class WholeDomain(Domain):
+    """The whole graph in every step."""
+
+    problem: Problem
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.problem.x.width
+
+    def new_p(self, s: Settings, generator: torch.Generator) -> LabelNetwork:
+        """A fresh label propagator p_φ with its attention."""
+        return LabelNetwork(self.problem, s, generator).to(self.problem.device)
+
+    def start_graph(self, name: str) -> QGraph:
+        """The graph of pre-training: the plain one, or every node alone (``features``)."""
+        plain = loops_only if name == "features" else gcn_adjacency
+        adjacency = plain(self.problem.structure, self.problem.device)
+        return WholeQGraph(adjacency, self.problem, {"weights": {"used": adjacency.values}})
+
+    def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
+        """Lines 7 to 9 and the KL of line 11."""
+        draw = p.learner(labels)
+        return lambda view, key: draw(key)
+
+    def infer(self, p: LabelNetwork, labels: Tensor, s: Settings, key: Key) -> tuple[Tensor, QGraph]:
+        """Lines 13 and 14: p's posterior [N, C], and the graph of A^stable."""
+        posterior = p.posterior(labels, s.samples, key.fold("posterior"))  # line 13
+        weights = p.reweighting(labels, key.fold("reweight"))  # line 14
+        adjacency = Adjacency(self.problem.structure, weights["used"], s.dropout_attention)
+        return posterior, WholeQGraph(adjacency, self.problem, {"weights": weights})
+
+    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+        """One step an epoch."""
+        view = WholeView(self.problem)
+        e = epochs
+        run_epochs(
+            e.groups, s.learning_rate, e.count, lambda step: e.losses(view, step), e.after, e.key, checkpoint, e.part
+        )
+
+    def weighed_by_features(self) -> WholeDomain:
+        """The same on the graph whose edges weigh as their ends' features agree."""
+        return WholeDomain(self.problem.weighed_by_features())

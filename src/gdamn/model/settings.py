@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Self, get_args, get_type_hints
 
 import numpy as np
 
@@ -43,37 +43,53 @@ class BaseSettings:
         return [f.name for f in dataclasses.fields(cls)]
 
     @classmethod
-    def make(cls, **values: Any) -> BaseSettings:
-        """Check names, types and ranges, and build; a number given as an int where a float belongs is fine."""
-        hints = get_type_hints(cls)
-        checked = {}
-        for name, value in values.items():
-            checked[name] = _check(name, value, hints, cls)
-        return cls(**checked)
+    def make(cls, **values: Any) -> Self:
+        """The same as the constructor."""
+        return cls(**values)
+
+    def __new__(cls, *_: Any, **values: Any) -> Self:
+        """Refuse names that are no setting; ``__init__`` would raise a TypeError without a hint."""
+        names = cls.names()
+        for name in values:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}."
+                raise ConfigError(f"There is no setting '{name}'; {hint}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Check every value that is not the default; fields that :func:`setting` didn't make are not checked."""
+        for spec in dataclasses.fields(self):
+            value = getattr(self, spec.name)
+            if spec.metadata and value is not spec.default:
+                kinds = kinds_of(type(self))  # type: ignore[arg-type]  # mypy misses that a class has a hash
+                object.__setattr__(self, spec.name, checked(spec, value, kinds[spec.name]))
 
 
-def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]) -> Any:
-    """The value of one setting in its own type, or an error that says what it can be."""
-    spec = {f.name: f for f in dataclasses.fields(cls)}.get(name)
-    if spec is None:
-        close = difflib.get_close_matches(name, cls.names(), n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(cls.names())}."
-        raise ConfigError(f"There is no setting '{name}'; {hint}")
+@cache
+def kinds_of(cls: type[BaseSettings]) -> dict[str, tuple[type, ...]]:
+    """The types that each setting can have."""
+    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(cls).items()}
+
+
+def checked(spec: dataclasses.Field[Any], value: Any, kinds: tuple[type, ...]) -> Any:
+    """The value of one setting in one of its types, or an error that says what it can be.
+
+    A whole number is taken for a float, and a scalar of NumPy for Python's.
+    """
+    name, choices, low, high = spec.name, *(spec.metadata[key] for key in ("choices", "low", "high"))
     if isinstance(value, np.generic):
         value = value.item()
-    kinds = get_args(hints[name]) or (hints[name],)
     if float in kinds and type(value) is int and abs(value) < 1 << 1023:
         value = float(value)
     if type(value) not in kinds:
         wanted = " or ".join(k.__name__ for k in kinds)
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {wanted}.")
-    choices = spec.metadata["choices"]
     if choices and value not in choices and isinstance(value, str):
         what = "a number or " if float in kinds else "one of "
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
     if name == "device" and str(value).partition(":")[0] == "meta":  # others are asked when a fit begins
         raise ConfigError("Setting 'device' is 'meta', which holds no numbers; choose cpu or auto.")
-    low, high = spec.metadata["low"], spec.metadata["high"]
     if not isinstance(value, str) and (
         value != value or (low is not None and value < low) or (high is not None and value > high)
     ):
@@ -82,6 +98,8 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
 
 
 def _range_text(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "a number"
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"
     return f"at least {low:g}" if low is not None else f"at most {high:g}"

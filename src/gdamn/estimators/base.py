@@ -12,8 +12,9 @@ import inspect
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,16 @@ SELECTION = {
 """What the setting ``selection`` means; methods without it choose by accuracy."""
 
 
+P = ParamSpec("P")
+
+
+def arguments_of(
+    settings: Callable[P, BaseSettings],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Show type checkers an ``__init__`` with the arguments of a settings class; at run time it stays as it is."""
+    return lambda init: init
+
+
 class NodeClassifier:
     """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
 
@@ -59,12 +70,14 @@ class NodeClassifier:
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
 
     def __init_subclass__(cls) -> None:
-        """Show the settings in the signature, for help() and editors."""
+        """Show the settings in the signature and the docstring, for help() and editors."""
         parameters = [
             inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
             for f in dataclasses.fields(cls.settings_class)
         ]
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        if cls.__doc__:
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{cls.settings_class.documentation()}\n"
 
     def __init__(self, **settings: Any) -> None:
         self.settings = self.settings_class.make(**settings)

@@ -20,7 +20,7 @@ from ..graph.order import local_order, put_back, renumbered
 from ..kernels.place import here
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
-from .base import NodeClassifier, as_graph
+from .base import NodeClassifier, arguments_of, as_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class GDAMN(NodeClassifier):
     settings_class = Settings
     settings: Settings
     settings_: Settings
+
+    @arguments_of(Settings)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
 
     @classmethod
     def preset(cls, dataset: str, **settings: Any) -> Self:

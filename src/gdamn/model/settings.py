@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,7 +30,7 @@ def setting(
     return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BaseSettings:
     """Settings that every estimator has."""
 
@@ -41,6 +42,15 @@ class BaseSettings:
     def names(cls) -> list[str]:
         """All setting names."""
         return [f.name for f in dataclasses.fields(cls)]
+
+    @classmethod
+    def documentation(cls) -> str:
+        """Type, default and meaning of every setting, as the ``Args`` of a docstring."""
+        lines: list[str] = []
+        for spec in dataclasses.fields(cls):
+            text = f"{spec.name} ({_kind_text(spec)}, default {spec.default!r}): {spec.metadata.get('doc', '')}"
+            lines += textwrap.wrap(text, 112, subsequent_indent="    ", break_on_hyphens=False)
+        return "Args:\n" + textwrap.indent("\n".join(lines), "    ")
 
     @classmethod
     def make(cls, **values: Any) -> Self:
@@ -105,11 +115,20 @@ def _range_text(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if low is not None else f"at most {high:g}"
 
 
+def _kind_text(spec: dataclasses.Field[Any]) -> str:
+    """The choices or the type of a setting, with its range."""
+    choices, low, high = (spec.metadata.get(key) for key in ("choices", "low", "high"))
+    kind = str(getattr(spec.type, "__name__", spec.type))
+    if choices and kind == "str":
+        return f"{{{', '.join(map(repr, choices))}}}"
+    return kind if low is None and high is None else f"{kind}, {_range_text(low, high)}"
+
+
 PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
 """The networks that q and p can be (propagators/)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings(BaseSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md.
 
@@ -233,7 +252,7 @@ class Settings(BaseSettings):
     memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlusSettings(Settings):
     """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
 

@@ -24,6 +24,7 @@ from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
 from ..graph.node_ids import check_ids, id_array, plain_id
 from ..kernels.threads import one_at_a_time
+from ..model.fitted_state import attention_of
 from ..model.settings import BaseSettings
 from ..text import safe
 from .model_file import FORMAT, read_model
@@ -63,7 +64,7 @@ class NodeClassifier:
         edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
         seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
         protocol_: split, selection rule and seed, as plain data.
-        tensors_: everything that ``save`` keeps, by name.
+        tensors_: everything that ``save`` keeps, by name (model/fitted_state.py).
     """
 
     method: ClassVar[str] = ""
@@ -192,10 +193,7 @@ class NodeClassifier:
     def edge_weights_(self) -> dict[str, NDArray[np.float32]] | None:
         """Attention per edge, in the order of the graph's CSR; None for methods without attention."""
         self._fitted()
-        names = ("hard", "soft", "stable")
-        if "edge.hard" not in self.tensors_:
-            return None
-        return {name: self.tensors_[f"edge.{name}"] for name in names}
+        return attention_of(self.tensors_)
 
     def predict(self) -> NDArray[np.int64]:
         """[N] class number of every node."""

@@ -16,8 +16,9 @@ from ..fit.domains.ranks.group import Group, joined
 from ..fit.em import expectation_maximisation
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
-from ..graph.order import local_order, put_back, renumbered
+from ..graph.order import local_order, renumbered
 from ..kernels.place import here
+from ..model.fitted_state import WEIGHTS, edge_index, put_back
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, arguments_of, as_graph
@@ -182,8 +183,8 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     edges = graph.structure.off_loop
     loops = np.flatnonzero(graph.structure.loop)
     weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
-    for name in ("hard", "soft", "stable", "used"):
+    for name in WEIGHTS:
         found[f"edge.{name}"] = weights[name][edges]
         found[f"loop.{name}"] = weights[name][loops]
-    found["edge.index"] = np.stack([graph.indices, graph.rows])
+    found["edge.index"] = edge_index(graph)
     return found

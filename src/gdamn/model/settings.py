@@ -252,29 +252,25 @@ class Settings(BaseSettings):
     memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
 
 
+def other_default(name: str, default: Setting) -> Any:
+    """A setting of GDAMN with another default."""
+    return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlusSettings(Settings):
     """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
 
-    propagator: str = setting("random", "The network of q.", PROPAGATORS)
-    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    draws: int = setting(2, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
-    consistency_confidence: float = setting(
-        0.5, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
-    )
-    consistency_warmup: int = setting(50, "Epochs of pre-training over which the consistency's weight rises.", low=0)
-    beta: float | str = setting(
-        0.0,
-        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
-        ("auto",),
-        low=0,
-    )
-    lambda_: float = setting(0.3, "λ, weight of the unlabelled nodes in the E-step.", low=0)
-    dropout_attention: float = setting(0.0, "Dropout of aggregation weights in training.", low=0, high=0.99)
-    soft: bool = setting(False, "Soft attention on features in p.")
-    reweight: str = setting(
-        "hard", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
-    )
+    propagator: str = other_default("propagator", "random")
+    decay: str = other_default("decay", "all")
+    draws: int = other_default("draws", 2)
+    consistency_confidence: float = other_default("consistency_confidence", 0.5)
+    consistency_warmup: int = other_default("consistency_warmup", 50)
+    beta: float | str = other_default("beta", 0.0)
+    lambda_: float = other_default("lambda_", 0.3)
+    dropout_attention: float = other_default("dropout_attention", 0.0)
+    soft: bool = other_default("soft", False)
+    reweight: str = other_default("reweight", "hard")
 
 
 BEFORE: dict[str, Setting] = {

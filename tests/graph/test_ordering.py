@@ -43,30 +43,6 @@ def test_the_same_graph_in_another_order(every_size, weighted):
         np.testing.assert_array_equal(getattr(moved, name), getattr(graph, name)[order])
 
 
-def test_put_back_undoes_the_order(every_size):
-    graph = ring(90, True)
-    order = ordering.local_order(graph)
-    moved, entries = ordering.renumbered(graph, order)
-    assert moved.weights is not None
-    found = ordering.put_back(
-        {
-            "probabilities": moved.features,
-            "loop.hard": moved.labels,
-            "edge.hard": moved.weights,
-            "edge.index": np.stack([moved.indices, moved.rows]),
-            "q.first.0": np.arange(3),
-        },
-        graph,
-        order,
-        entries,
-    )
-    np.testing.assert_array_equal(found["probabilities"], graph.features)
-    np.testing.assert_array_equal(found["loop.hard"], graph.labels)
-    np.testing.assert_array_equal(found["edge.hard"], graph.weights)
-    np.testing.assert_array_equal(found["edge.index"], np.stack([graph.indices, graph.rows]))
-    np.testing.assert_array_equal(found["q.first.0"], np.arange(3))
-
-
 def test_a_fit_gives_each_node_and_edge_its_own(every_size):
     """A fit on the graph is the fit on the renumbered one, node by node and edge by edge."""
     graph = ring(150, False)

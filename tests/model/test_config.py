@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+import pickle
 
+import numpy as np
 import pytest
 
 from gdamn import GDAMN, Settings
 from gdamn.data import DATASETS
 from gdamn.errors import ConfigError
 from gdamn.estimators.registry import METHODS, make
-from gdamn.model.settings import preset, presets
+from gdamn.model.settings import BaseSettings, PlusSettings, checked, kinds_of, preset, presets, setting
 
 PRESETS = presets()["gdamn"]
 KINDS = {cls.__name__: cls for cls in (m.estimator().settings_class for m in METHODS.values())}
@@ -28,7 +31,9 @@ def test_documented(cls, field):
 
 @each
 def test_default_is_valid(cls, field):
-    assert cls.make(**{field.name: field.default}) == cls()
+    default = checked(field, field.default, kinds_of(cls)[field.name])
+    assert default == field.default
+    assert type(default) is type(field.default)
 
 
 @each
@@ -95,6 +100,57 @@ def test_an_int_is_taken_for_a_float_but_not_the_other_way():
     assert isinstance(value, float)
     with pytest.raises(ConfigError):
         Settings.make(hidden=16.0)
+
+
+MAKERS = {
+    "constructor": lambda cls, **values: cls(**values),
+    "make": lambda cls, **values: cls.make(**values),
+    "replace": lambda cls, **values: dataclasses.replace(cls(), **values),
+}
+every_maker = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+
+
+@every_maker
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"hiden": 3}, r"There is no setting 'hiden'; did you mean hidden\?"),
+        ({"hidden": "3"}, "Setting 'hidden' is '3', but it must be of type int."),
+        ({"hidden": 0}, "Setting 'hidden' is 0, but it must be at least 1."),
+        ({"hidden": True}, "Setting 'hidden' is True, but it must be of type int."),
+        ({"kl_per": "graph"}, "Setting 'kl_per' is 'graph', but it must be one of edge, node."),
+        ({"beta": "best"}, "Setting 'beta' is 'best', but it must be a number or auto."),
+        ({"lambda_": float("nan")}, "Setting 'lambda_' is nan, but it must be at least 0."),
+        ({"device": "meta"}, "Setting 'device' is 'meta', which holds no numbers; choose cpu or auto."),
+    ],
+)
+def test_settings_check_themselves_however_they_are_made(maker, values, sentence):
+    for cls in (Settings, PlusSettings):
+        with pytest.raises(ConfigError, match=f"^{sentence}$"):
+            maker(cls, **values)
+
+
+@every_maker
+def test_values_get_their_own_type_however_they_are_made(maker):
+    made = maker(Settings, learning_rate=1, hidden=np.int64(3), beta=np.float32(0.5))
+    assert [type(v) for v in (made.learning_rate, made.hidden, made.beta)] == [float, int, float]
+    assert made == Settings(learning_rate=1.0, hidden=3, beta=0.5)
+
+
+def test_settings_survive_copies_and_pickles():
+    made = Settings(hidden=3)
+    assert copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
+
+
+def test_a_subclass_may_have_fields_that_are_its_own_to_check():
+    @dataclasses.dataclass(frozen=True)
+    class Mine(BaseSettings):
+        widths: tuple[int, ...] = (1, 2)
+        scale: float = setting(1.0, "A number without a range.")
+
+    assert Mine(widths=(3,)).widths == (3,)
+    with pytest.raises(ConfigError, match="Setting 'scale' is nan, but it must be a number"):
+        Mine(scale=float("nan"))
 
 
 def test_settings_show_in_the_signature():

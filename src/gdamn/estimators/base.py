@@ -12,8 +12,9 @@ import inspect
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
 from ..graph.node_ids import check_ids, id_array, plain_id
 from ..kernels.threads import one_at_a_time
+from ..model.fitted_state import attention_of
 from ..model.settings import BaseSettings
 from ..text import safe
 from .model_file import FORMAT, read_model
@@ -41,6 +43,16 @@ SELECTION = {
 """What the setting ``selection`` means; methods without it choose by accuracy."""
 
 
+P = ParamSpec("P")
+
+
+def arguments_of(
+    settings: Callable[P, BaseSettings],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Show type checkers an ``__init__`` with the arguments of a settings class; at run time it stays as it is."""
+    return lambda init: init
+
+
 class NodeClassifier:
     """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
 
@@ -52,19 +64,21 @@ class NodeClassifier:
         edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
         seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
         protocol_: split, selection rule and seed, as plain data.
-        tensors_: everything that ``save`` keeps, by name.
+        tensors_: everything that ``save`` keeps, by name (model/fitted_state.py).
     """
 
     method: ClassVar[str] = ""
     settings_class: ClassVar[type[BaseSettings]] = BaseSettings
 
     def __init_subclass__(cls) -> None:
-        """Show the settings in the signature, for help() and editors."""
+        """Show the settings in the signature and the docstring, for help() and editors."""
         parameters = [
             inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
             for f in dataclasses.fields(cls.settings_class)
         ]
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        if cls.__doc__:
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{cls.settings_class.documentation()}\n"
 
     def __init__(self, **settings: Any) -> None:
         self.settings = self.settings_class.make(**settings)
@@ -179,10 +193,7 @@ class NodeClassifier:
     def edge_weights_(self) -> dict[str, NDArray[np.float32]] | None:
         """Attention per edge, in the order of the graph's CSR; None for methods without attention."""
         self._fitted()
-        names = ("hard", "soft", "stable")
-        if "edge.hard" not in self.tensors_:
-            return None
-        return {name: self.tensors_[f"edge.{name}"] for name in names}
+        return attention_of(self.tensors_)
 
     def predict(self) -> NDArray[np.int64]:
         """[N] class number of every node."""

@@ -59,5 +59,5 @@ def _class(name: str, module: str, attribute: str) -> type:
         what = "" if isinstance(cause, (ImportError, AttributeError, ValueError)) else f"{type(cause).__name__}: "
         raise ConfigError(f"Can't take the method '{name}' (module:Class): {what}{in_short(cause)}.") from cause
     if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
-        raise ConfigError(f"'{name}' isn't a method: the class must be a subclass of gdamn.base.NodeClassifier.")
+        raise ConfigError(f"'{name}' isn't a method: it must be a subclass of gdamn.estimators.base.NodeClassifier.")
     return found

@@ -17,10 +17,11 @@ from ..fit.domains.ranks.group import Group, joined
 from ..fit.em import expectation_maximisation
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
-from ..graph.order import local_order, put_back, renumbered
+from ..graph.order import local_order, renumbered
+from ..model.fitted_state import WEIGHTS, edge_index, put_back
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
-from .base import NodeClassifier, as_graph
+from .base import NodeClassifier, arguments_of, as_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,10 @@ class GDAMN(NodeClassifier):
     settings_class = Settings
     settings: Settings
     settings_: Settings
+
+    @arguments_of(Settings)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
 
     @classmethod
     def preset(cls, dataset: str, **settings: Any) -> Self:
@@ -178,8 +183,8 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     edges = graph.structure.off_loop
     loops = np.flatnonzero(graph.structure.loop)
     weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
-    for name in ("hard", "soft", "stable", "used"):
+    for name in WEIGHTS:
         found[f"edge.{name}"] = weights[name][edges]
         found[f"loop.{name}"] = weights[name][loops]
-    found["edge.index"] = np.stack([graph.indices, graph.rows])
+    found["edge.index"] = edge_index(graph)
     return found

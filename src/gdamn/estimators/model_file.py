@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..graph.node_ids import KEPT
+from ..model.fitted_state import ATTENTION, WEIGHTS, shapes
 from ..system.reading import check_own, is_folder, is_there
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
-
-WEIGHTS = ("hard", "soft", "stable", "used")
-"""What an attention says of every edge and loop; a model that has one of them has the first three."""
 
 HEADER: dict[str, type] = {
     "format": int,
@@ -105,19 +103,17 @@ def _wrong_arrays(tensors: dict[str, NDArray[Any]]) -> str:
     for name, array in tensors.items():
         if array.dtype.kind == "f" and np.isnan(array).any():
             return f"'{name}' has a value that is not a number"
-    nodes, classes = tensors["probabilities"].shape
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("p_probabilities", "pseudo_labels"), (nodes, classes))
-    shapes |= {f"loop.{name}": (nodes,) for name in WEIGHTS}
+    (nodes, classes), edges = tensors["probabilities"].shape, 0
     if any(f"edge.{name}" in tensors for name in ("index", *WEIGHTS)):
-        missing = next((name for name in ("index", *WEIGHTS[:3]) if f"edge.{name}" not in tensors), None)
+        missing = next((name for name in ("index", *ATTENTION) if f"edge.{name}" not in tensors), None)
         if missing:
             return f"it lacks 'edge.{missing}'"
         wrong = _wrong_edges(tensors["edge.index"], nodes)
         if wrong:
             return wrong
-        shapes |= {f"edge.{name}": (tensors["edge.index"].shape[1],) for name in WEIGHTS}
-    for name, shape in shapes.items():
-        if name not in tensors:
+        edges = tensors["edge.index"].shape[1]
+    for name, shape in shapes(nodes, classes, edges).items():
+        if name not in tensors or name == "edge.index":
             continue
         array = tensors[name]
         if array.shape != shape or array.dtype != np.float32:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..graph.graph import reverse_map
-
-WEIGHTS = ("hard", "soft", "stable")
+from ..model.fitted_state import ATTENTION
 
 _CONDITION = re.compile(r"\s*([a-z]+)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 _COMPARE = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal}
@@ -32,7 +31,7 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """Read ``hard>0.5``: hard, soft or stable; >, >=, < or <=; a number. Nothing else is understood."""
         match = _CONDITION.fullmatch(text)
-        if match is None or match[1] not in WEIGHTS or not math.isfinite(float(match[3])):
+        if match is None or match[1] not in ATTENTION or not math.isfinite(float(match[3])):
             raise ConfigError(
                 f"The condition {text!r} can't be read; write hard, soft or stable, one of > >= < <=, and a number, "
                 "such as 'hard>0.5'."

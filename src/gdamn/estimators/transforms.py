@@ -14,8 +14,8 @@ from torch_geometric.transforms import BaseTransform
 
 from ..errors import ConfigError, GraphError
 from ..graph.validation import merge_edges
+from ..model.fitted_state import ATTENTION
 from .base import NodeClassifier, not_a_graph
-from .selection import WEIGHTS
 from .weighted_edges import weigh
 
 _OF_NODES = ("node_ids", "class_names")
@@ -53,8 +53,8 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
     ) -> None:
         if not isinstance(model, NodeClassifier):
             raise ConfigError(f"RefineGraph takes a fitted model such as GDAMN, not {type(model).__name__}.")
-        if weight is not None and weight not in WEIGHTS:
-            raise ConfigError(f"The weight is {weight!r}; choose {', '.join(WEIGHTS)} or None.")
+        if weight is not None and weight not in ATTENTION:
+            raise ConfigError(f"The weight is {weight!r}; choose {', '.join(ATTENTION)} or None.")
         self.keep, self.top, self.weight, self.loops = keep, top, weight, loops
         self.edges = weigh(model, keep, top)
         self.index = model.tensors_["edge.index"]
@@ -74,7 +74,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         made.edge_index = torch.cat([kept, torch.stack([nodes, nodes])], dim=1)
         for key, value in moved.items():
             made[key] = value
-        for name in WEIGHTS:
+        for name in ATTENTION:
             values = [self.edges.all_weights[name][entries[stay]], self.edges.loops[name][: len(loops)]]
             made[name] = torch.from_numpy(np.concatenate(values)).to(device)
         if "edge_weight" in made:
@@ -135,7 +135,7 @@ def _is_per_edge(data: Data, key: str) -> bool:
     It takes any list of the edges' number for one, even where the nodes are as many; there the name decides, as it
     does for tensors. Labels of other pairs (``edge_label_index``, as RandomLinkSplit makes them) are none.
     """
-    if key in ("edge_index", "edge_weight", *WEIGHTS, *_OF_NODES):
+    if key in ("edge_index", "edge_weight", *ATTENTION, *_OF_NODES):
         return False
     if key.startswith("edge_label") and "edge_label_index" in data:
         return False

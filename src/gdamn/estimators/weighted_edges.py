@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import GraphError
+from ..model.fitted_state import ATTENTION, edge_index
 from .base import NodeClassifier
-from .selection import WEIGHTS, chosen_entries, reversed_entries
+from .selection import chosen_entries, reversed_entries
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -68,7 +69,7 @@ def weigh(
     """
     weights, index = attention(model, "refine a graph with"), model.tensors_["edge.index"]
     nodes = len(model.probabilities_)
-    if any(f"loop.{name}" not in model.tensors_ for name in WEIGHTS):
+    if any(f"loop.{name}" not in model.tensors_ for name in ATTENTION):
         raise GraphError("The model lacks the weights of its self-loops, so it can't refine a graph; train it again.")
     if directed is None:
         directed = bool((reversed_entries(index, nodes) < 0).any())
@@ -78,8 +79,8 @@ def weigh(
     return Weighed(
         chosen=chosen,
         index=index[:, chosen].astype(np.int64),
-        weights={name: weights[name][chosen] for name in WEIGHTS},
-        loops={name: model.tensors_[f"loop.{name}"] for name in WEIGHTS},
+        weights={name: weights[name][chosen] for name in ATTENTION},
+        loops={name: model.tensors_[f"loop.{name}"] for name in ATTENTION},
         all_weights=weights,
     )
 
@@ -90,7 +91,7 @@ def put_on(data: Data, edges: Weighed) -> Data:
 
     data.edge_index = torch.from_numpy(edges.index)
     data.edge_weight = torch.from_numpy(edges.weights["stable"].copy())
-    for name in WEIGHTS:
+    for name in ATTENTION:
         data[name] = torch.from_numpy(edges.weights[name].copy())
     data.loop_weight = torch.from_numpy(edges.loops["stable"].copy())
     return data
@@ -101,7 +102,7 @@ def check_same_edges(model: NodeClassifier, graph: Graph) -> None:
     known = len(model.probabilities_)
     if graph.num_nodes != known:
         raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
-    if not np.array_equal(model.tensors_["edge.index"], np.stack([graph.indices, graph.rows])):
+    if not np.array_equal(model.tensors_["edge.index"], edge_index(graph)):
         raise GraphError("The graph has other edges than the graph that the model was fitted on.")
 
 

@@ -2,13 +2,12 @@
 
 A sparse product reads one row of the dense side per entry. Beyond the cache a row far away costs a wait; after reverse
 Cuthill–McKee most neighbours are close by (docs/performance.md has the times). What a fit leaves behind is put
-back into the caller's order, so that nobody sees the renumbering.
+back into the caller's order (model/fitted_state.py), so that nobody sees the renumbering.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +22,6 @@ ENTRIES = 1 << 25
 """Larger ones too: the copy would cost more memory than the order is worth."""
 GAIN = 0.5
 """The order is taken where it brings neighbours at least this much nearer, in the mean."""
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def local_order(graph: Graph) -> NDArray[np.int64] | None:
@@ -63,21 +60,3 @@ def renumbered(graph: Graph, order: NDArray[np.int64]) -> tuple[Graph, NDArray[n
         node_ids=graph.node_ids[order],
     )
     return moved, entries
-
-
-def put_back(tensors: Arrays, graph: Graph, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Arrays:
-    """What a fit on the renumbered graph left behind, in the order of the graph's own nodes and entries."""
-    per_node = {"probabilities", "p_probabilities", "pseudo_labels"}
-    found: Arrays = {}
-    for name, value in tensors.items():
-        if name == "edge.index":
-            found[name] = np.stack([graph.indices, graph.rows])
-        elif name in per_node or name.startswith("loop."):
-            found[name] = np.empty_like(value)
-            found[name][order] = value
-        elif name.startswith("edge."):
-            found[name] = np.empty_like(value)
-            found[name][entries] = value
-        else:
-            found[name] = value
-    return found

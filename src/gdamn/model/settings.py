@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Self, get_args, get_type_hints
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def setting(
     return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BaseSettings:
     """Settings that every estimator has."""
 
@@ -43,37 +44,62 @@ class BaseSettings:
         return [f.name for f in dataclasses.fields(cls)]
 
     @classmethod
-    def make(cls, **values: Any) -> BaseSettings:
-        """Check names, types and ranges, and build; a number given as an int where a float belongs is fine."""
-        hints = get_type_hints(cls)
-        checked = {}
-        for name, value in values.items():
-            checked[name] = _check(name, value, hints, cls)
-        return cls(**checked)
+    def documentation(cls) -> str:
+        """Type, default and meaning of every setting, as the ``Args`` of a docstring."""
+        lines: list[str] = []
+        for spec in dataclasses.fields(cls):
+            text = f"{spec.name} ({_kind_text(spec)}, default {spec.default!r}): {spec.metadata.get('doc', '')}"
+            lines += textwrap.wrap(text, 112, subsequent_indent="    ", break_on_hyphens=False)
+        return "Args:\n" + textwrap.indent("\n".join(lines), "    ")
+
+    @classmethod
+    def make(cls, **values: Any) -> Self:
+        """The same as the constructor."""
+        return cls(**values)
+
+    def __new__(cls, *_: Any, **values: Any) -> Self:
+        """Refuse names that are no setting; ``__init__`` would raise a TypeError without a hint."""
+        names = cls.names()
+        for name in values:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}."
+                raise ConfigError(f"There is no setting '{name}'; {hint}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Check every value that is not the default; fields that :func:`setting` didn't make are not checked."""
+        for spec in dataclasses.fields(self):
+            value = getattr(self, spec.name)
+            if spec.metadata and value is not spec.default:
+                kinds = kinds_of(type(self))  # type: ignore[arg-type]  # mypy misses that a class has a hash
+                object.__setattr__(self, spec.name, checked(spec, value, kinds[spec.name]))
 
 
-def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]) -> Any:
-    """The value of one setting in its own type, or an error that says what it can be."""
-    spec = {f.name: f for f in dataclasses.fields(cls)}.get(name)
-    if spec is None:
-        close = difflib.get_close_matches(name, cls.names(), n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(cls.names())}."
-        raise ConfigError(f"There is no setting '{name}'; {hint}")
+@cache
+def kinds_of(cls: type[BaseSettings]) -> dict[str, tuple[type, ...]]:
+    """The types that each setting can have."""
+    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(cls).items()}
+
+
+def checked(spec: dataclasses.Field[Any], value: Any, kinds: tuple[type, ...]) -> Any:
+    """The value of one setting in one of its types, or an error that says what it can be.
+
+    A whole number is taken for a float, and a scalar of NumPy for Python's.
+    """
+    name, choices, low, high = spec.name, *(spec.metadata[key] for key in ("choices", "low", "high"))
     if isinstance(value, np.generic):
         value = value.item()
-    kinds = get_args(hints[name]) or (hints[name],)
     if float in kinds and type(value) is int and abs(value) < 1 << 1023:
         value = float(value)
     if type(value) not in kinds:
         wanted = " or ".join(k.__name__ for k in kinds)
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {wanted}.")
-    choices = spec.metadata["choices"]
     if choices and value not in choices and isinstance(value, str):
         what = "a number or " if float in kinds else "one of "
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
     if name == "device" and str(value).partition(":")[0] == "meta":  # others are asked when a fit begins
         raise ConfigError("Setting 'device' is 'meta', which holds no numbers; choose cpu or auto.")
-    low, high = spec.metadata["low"], spec.metadata["high"]
     if not isinstance(value, str) and (
         value != value or (low is not None and value < low) or (high is not None and value > high)
     ):
@@ -82,16 +108,27 @@ def _check(name: str, value: Any, hints: dict[str, Any], cls: type[BaseSettings]
 
 
 def _range_text(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "a number"
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"
     return f"at least {low:g}" if low is not None else f"at most {high:g}"
+
+
+def _kind_text(spec: dataclasses.Field[Any]) -> str:
+    """The choices or the type of a setting, with its range."""
+    choices, low, high = (spec.metadata.get(key) for key in ("choices", "low", "high"))
+    kind = str(getattr(spec.type, "__name__", spec.type))
+    if choices and kind == "str":
+        return f"{{{', '.join(map(repr, choices))}}}"
+    return kind if low is None and high is None else f"{kind}, {_range_text(low, high)}"
 
 
 PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
 """The networks that q and p can be (propagators/)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings(BaseSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md.
 
@@ -215,29 +252,25 @@ class Settings(BaseSettings):
     memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
 
 
-@dataclass(frozen=True)
+def other_default(name: str, default: Setting) -> Any:
+    """A setting of GDAMN with another default."""
+    return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlusSettings(Settings):
     """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
 
-    propagator: str = setting("random", "The network of q.", PROPAGATORS)
-    decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
-    draws: int = setting(2, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
-    consistency_confidence: float = setting(
-        0.5, "Nodes whose mean prediction is less sure than this stay out of the consistency.", low=0, high=1
-    )
-    consistency_warmup: int = setting(50, "Epochs of pre-training over which the consistency's weight rises.", low=0)
-    beta: float | str = setting(
-        0.0,
-        "β, weight of the entropy term; 'auto' takes the best of 0.2, 0.4, 0.6, 0.8, 1 on validation.",
-        ("auto",),
-        low=0,
-    )
-    lambda_: float = setting(0.3, "λ, weight of the unlabelled nodes in the E-step.", low=0)
-    dropout_attention: float = setting(0.0, "Dropout of aggregation weights in training.", low=0, high=0.99)
-    soft: bool = setting(False, "Soft attention on features in p.")
-    reweight: str = setting(
-        "hard", "q's graph in the E-step: A_stable, or the hard attention alone.", ("stable", "hard")
-    )
+    propagator: str = other_default("propagator", "random")
+    decay: str = other_default("decay", "all")
+    draws: int = other_default("draws", 2)
+    consistency_confidence: float = other_default("consistency_confidence", 0.5)
+    consistency_warmup: int = other_default("consistency_warmup", 50)
+    beta: float | str = other_default("beta", 0.0)
+    lambda_: float = other_default("lambda_", 0.3)
+    dropout_attention: float = other_default("dropout_attention", 0.0)
+    soft: bool = other_default("soft", False)
+    reweight: str = other_default("reweight", "hard")
 
 
 BEFORE: dict[str, Setting] = {

@@ -15,6 +15,7 @@ from ..estimators.base import read_model
 from ..estimators.calibration import Temperature, calibrated
 from ..estimators.chosen_epoch import before_em
 from ..graph.graph import Graph
+from ..model.fitted_state import attention_of
 from ..runs import run as runs
 from ..runs.result_file import check_result, read_json
 from ..runs.spec import RunSpec
@@ -101,14 +102,13 @@ def read_seed(run: Run, seed: int, data_root: Path | None) -> SeedFit:
     header, tensors = read_model(path)
     graph = runs.load_graph(run.spec, data_root, seed)
     check_same(graph, header, tensors, path)
-    hard = "edge.hard" in tensors
     probabilities, temperature = calibrated(tensors["probabilities"], graph)
     return SeedFit(
         seed=seed,
         graph=graph,
         probabilities=probabilities,
         temperature=temperature,
-        weights={name: tensors[f"edge.{name}"] for name in ("hard", "soft", "stable")} if hard else None,
+        weights=attention_of(tensors),
         history=header["history"],
         best=header["best_epoch"],
     )

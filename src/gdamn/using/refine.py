@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..errors import GraphError
 from ..estimators.base import NodeClassifier
 from ..estimators.predictions import Predictions, split_names
-from ..estimators.selection import WEIGHTS
 from ..estimators.weighted_edges import Weighed, put_on, weigh
 from ..graph.graph import SPLITS, Graph
+from ..model.fitted_state import ATTENTION
 from ..system import io
 from ..text import safe
 from .tables import write_table
@@ -158,7 +158,7 @@ def undirected(refined: Refined) -> list[tuple[int, int, dict[str, float]]]:
     means = {name: np.bincount(which, values, minlength=len(once)) / count for name, values in refined.weights.items()}
     first, second = divmod(once, refined.graph.num_nodes)
     return [
-        (int(a), int(b), {name: float(means[name][at]) for name in WEIGHTS})
+        (int(a), int(b), {name: float(means[name][at]) for name in ATTENTION})
         for at, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True))
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, DataError, GraphError
-from ..estimators.model_file import WEIGHTS
+from ..model.fitted_state import WEIGHTS
 from ..runs.spec import RunSpec
 from ..system.reading import is_there
 from .new_files import load_like

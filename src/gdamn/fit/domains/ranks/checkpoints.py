@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ....model.fitted_state import STATE_PER_NODE
 from ...checkpoint import Checkpoint
 from ...checkpoint_file import Tree, from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from .sharing import Share
-
-PER_NODE = ("opinion", "logits", "labels", "posterior")
-"""Names of what has one row per node in the trees of ``fit/em.py``; what stands below ``weights`` is per entry."""
 
 
 @dataclass
@@ -78,7 +76,7 @@ def _mapped(tree: Tree, node: Callable[[Tensor], Tensor], entry: Callable[[Tenso
 
     def visit(value: Tree, name: str, above: str) -> Tree:
         if isinstance(value, Tensor):
-            if name in PER_NODE and value.ndim == 2:
+            if name in STATE_PER_NODE and value.ndim == 2:
                 return node(value)
             return entry(value) if above == "weights" else value
         if name == "tried":  # [start, opinion, weights of q]

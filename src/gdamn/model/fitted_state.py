@@ -1,0 +1,84 @@
+"""What a fitted model holds: the axes of every array, by its name.
+
+All that a fit leaves behind is a dictionary of arrays (``tensors_``), as a model file has it. :data:`HELD` describes
+the arrays that belong to the graph; every other one is a parameter of a network (``q.…``, ``p.…``, ``network.…``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph.graph import Graph
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Axis(Enum):
+    """What one step along an axis of an array is."""
+
+    NODE = "a node of the graph"
+    LOOP = "the self-loop of a node"
+    EDGE = "an entry of the graph's CSR, which has no self-loops"
+    CLASS = "a class"
+    END = "the source or the target of an edge"
+
+
+ATTENTION = ("hard", "soft", "stable")
+"""What a model with attention says of every edge and loop."""
+
+WEIGHTS = (*ATTENTION, "used")
+"""The same, and what q propagated on in the chosen epoch."""
+
+HELD: dict[str, tuple[Axis, ...]] = {
+    "probabilities": (Axis.NODE, Axis.CLASS),
+    "p_probabilities": (Axis.NODE, Axis.CLASS),
+    "pseudo_labels": (Axis.NODE, Axis.CLASS),
+    "edge.index": (Axis.END, Axis.EDGE),
+    **{f"loop.{name}": (Axis.LOOP,) for name in WEIGHTS},
+    **{f"edge.{name}": (Axis.EDGE,) for name in WEIGHTS},
+}
+"""The arrays that belong to the graph: float32, except for ``edge.index`` (sources and targets)."""
+
+STATE_PER_NODE = ("opinion", "logits", "labels", "posterior")
+"""What has one row per node in the state of a running fit; what stands below ``weights`` there is per edge or loop."""
+
+
+def shapes(nodes: int, classes: int, edges: int) -> dict[str, tuple[int, ...]]:
+    """The shape of every array that belongs to a graph of this size."""
+    sizes = {Axis.NODE: nodes, Axis.LOOP: nodes, Axis.EDGE: edges, Axis.CLASS: classes, Axis.END: 2}
+    return {name: tuple(sizes[axis] for axis in axes) for name, axes in HELD.items()}
+
+
+def attention_of(arrays: Mapping[str, NDArray[Any]]) -> Arrays | None:
+    """``hard``, ``soft`` and ``stable`` [E] of a fitted model; None for one without attention."""
+    return {name: arrays[f"edge.{name}"] for name in ATTENTION} if "edge.hard" in arrays else None
+
+
+def edge_index(graph: Graph) -> NDArray[np.int32]:
+    """[2, E] sources and targets of a graph's entries, in the order of its CSR."""
+    return np.stack([graph.indices, graph.rows])
+
+
+def put_back(arrays: Arrays, graph: Graph, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Arrays:
+    """What a fit on the renumbered graph left behind, in the order of the graph's own nodes and entries.
+
+    Args:
+        arrays: what was left behind, by name.
+        graph: the graph as the caller has it.
+        order: [N] its nodes in the order of the fit.
+        entries: [E] its entries in the order of the fit (:func:`gdamn.graph.order.renumbered`).
+    """
+    places = {Axis.NODE: order, Axis.LOOP: order, Axis.EDGE: entries}
+    found = dict(arrays)
+    for name in HELD.keys() & arrays.keys():
+        if name == "edge.index":
+            found[name] = edge_index(graph)
+        else:
+            found[name] = np.empty_like(arrays[name])
+            found[name][places[HELD[name][0]]] = arrays[name]
+    return found

@@ -90,9 +90,9 @@ def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) 
     if given:
         raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
     if suffix == ".npz":
-        from .npz_graph import read_archive
+        from .npz import read_npz
 
-        return read_archive(nodes)
+        return read_npz(nodes)
     from .torch_file import read_torch
 
     return read_torch(nodes)

@@ -18,12 +18,11 @@ import numpy as np
 from ...errors import DataError, GraphError, in_short
 from ...graph.validation import is_weight
 from . import limits
+from .node_arrays import MASKS, SETS, check_features, ids_of, labels_of, masks_of
 from .npz import DAMAGED
-from .npz_graph import SETS, check_features, ids_of, labels_of, masks_of
 from .parts import Parts
 from .roles import not_read
 
-MASKS = tuple(f"{name}_mask" for name in SETS)
 READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16

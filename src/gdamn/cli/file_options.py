@@ -20,6 +20,10 @@ def _option(*names: str, help: str, metavar: str | None = "COLUMN") -> Any:
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=PANEL)
 
 
+def _share(name: str, help: str) -> Any:
+    return typer.Option(name, help=help, metavar="SHARE", rich_help_panel=PANEL, min=0, max=1)
+
+
 Edges = Annotated[
     str | None, _option("--edges", metavar="FILE", help="Table of the edges, beside a table of the nodes.")
 ]
@@ -34,13 +38,8 @@ Weight = Annotated[str | None, _option("--weight", help="Column of the edges' we
 Source = Annotated[str | None, _option("--source", help="Column where edges begin. Default: source, else the first.")]
 Target = Annotated[str | None, _option("--target", help="Column where edges end. Default: target, else the second.")]
 SplitColumn = Annotated[str | None, _option("--split-column", help="Column that says train, val or test.")]
-ValShare = Annotated[
-    float | None,
-    _option("--val-share", metavar="SHARE", help="Labelled nodes held out for validation. Default: 0.2."),
-]
-TestShare = Annotated[
-    float | None, _option("--test-share", metavar="SHARE", help="Labelled nodes held out for a test. Default: 0.")
-]
+ValShare = Annotated[float | None, _share("--val-share", "Labelled nodes held out for validation. Default: 0.2.")]
+TestShare = Annotated[float | None, _share("--test-share", "Labelled nodes held out for a test. Default: 0.")]
 Directed = Annotated[
     bool,
     _option("--directed", metavar=None, help="Keep the direction of the edges. Default: they count both ways."),

@@ -9,8 +9,8 @@ import urllib.error
 import numpy as np
 import pytest
 
-from gdamn.data import download, load
 from gdamn.data import fetch as files
+from gdamn.data import load
 from gdamn.data.fetch import DataFile, FileSet
 from gdamn.data.named import arxiv, coauthor
 from gdamn.data.named.planetoid import file_set
@@ -71,7 +71,7 @@ def serve(monkeypatch, pages):
                 raise urllib.error.URLError("no route")
             return Answer(pages[name])
 
-    monkeypatch.setattr(download.urllib.request, "build_opener", lambda *handlers: Opener())
+    monkeypatch.setattr(files.urllib.request, "build_opener", lambda *handlers: Opener())
     return asked
 
 
@@ -144,9 +144,9 @@ def test_only_https(online):
     object.__setattr__(wanted, "base_url", "http://example.invalid/")
     with pytest.raises(DataError, match="over https only"):
         files.ensure(wanted, online)
-    handler = download._HttpsOnly()
-    request = download.urllib.request.Request("https://example.invalid/")
-    with pytest.raises(download.UnreachableError, match="away from https"):
+    handler = files._HttpsOnly()
+    request = files.urllib.request.Request("https://example.invalid/")
+    with pytest.raises(files.UnreachableError, match="away from https"):
         handler.redirect_request(request, None, 302, "", {}, "http://example.invalid/")
 
 

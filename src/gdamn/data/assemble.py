@@ -18,7 +18,7 @@ from ..graph.label_names import alike_notes
 from .encode import Encoder
 from .files.options import Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
-from .files.tables import from_frame
+from .files.table import from_frame
 from .held_out import held_out, validation_from
 from .progress import tell
 

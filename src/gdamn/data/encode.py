@@ -19,7 +19,7 @@ from ..errors import DataError, in_short
 from . import structure_features as structure
 from .encoder_check import wrong_encoder
 from .files.columns import as_numbers, as_texts
-from .files.tables import Table
+from .files.table import Table
 
 FORMAT = 1
 MOST_CATEGORIES = 1000

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import DataError
 from ...graph.missing_words import MISSING
 from . import limits
-from .tables import Table
+from .table import Table
 
 MOSTLY = 0.9
 """A column with at least this share of numbers is meant as numbers: what isn't one is a mistake."""

@@ -18,7 +18,7 @@ from . import limits
 from .options import Options
 from .parts import Parts, from_tables
 from .roles import WEIGHT, not_used
-from .tables import MOST_COLUMNS, Table
+from .table import MOST_COLUMNS, Table
 
 DEEPEST = 64
 LONGEST_TAG = 1 << 20

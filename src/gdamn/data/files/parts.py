@@ -18,7 +18,7 @@ from .columns import as_numbers, as_texts
 from .options import USUAL, Options
 from .roles import NO_FEATURES as NO_FEATURES
 from .roles import Ends, Roles, edge_roles, node_roles, role_notes
-from .tables import Table
+from .table import Table
 
 LONGEST_ID = 256
 SPLIT_WORDS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}

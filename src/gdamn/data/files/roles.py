@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import DataError
 from .options import Options
-from .tables import Table
+from .table import Table
 
 ID_NAMES = ("id", "node", "node_id")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"))

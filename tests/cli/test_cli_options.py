@@ -222,7 +222,7 @@ def test_a_spec_has_no_seed() -> None:
     ("words", "said"),
     [
         ("train cora --threads 0", "--threads must be 1 or more; got 0."),
-        ("train cora --first-seed -1", "--first-seed must be 0 or more; got -1."),
+        ("train cora --split -1", "--split must be 0 or more; got -1."),
         ("train cora --noise nan", "--noise must be 0 or more; got nan."),
         ("train nodes.csv --edges edges.csv --val-share 1.5", "--val-share must be from 0 to 1; got 1.5."),
         ("tune cora --trials 0", "--trials must be 1 or more; got 0."),

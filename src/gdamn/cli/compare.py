@@ -43,7 +43,7 @@ def compare(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the comparison; what is finished in it isn't fitted again.")],
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, the same for all methods.")] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first seed; the others follow.")] = 0,
+    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
     jobs: Jobs = 1,
     threads: Threads = None,
     noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,

@@ -102,9 +102,7 @@ def train(
     ] = None,
     method: Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")] = None,
-    first_seed: Annotated[
-        int | None, typer.Option(min=0, help="The first seed; the others follow. Default: 0.")
-    ] = None,
+    first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")] = None,
     jobs: Annotated[
         int, typer.Option(min=1, help="Processes that train seeds side by side; the results stay the same.")
     ] = 1,

@@ -1,4 +1,4 @@
-"""The options of own files on the command line, the same for every command that reads them."""
+"""The options for a person's files on the command line, the same for every command that reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data.files import is_own, prepare
+from ..data.files import is_path, prepare
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def given(*values: Any) -> dict[str, Any]:
 
 
 def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
-    """The run with whole paths and hashes where it is on own files; for others the options have no meaning.
+    """The run with whole paths and hashes where it reads files; a named data set takes none of these options.
 
     Args:
         reading: what :func:`given` found.
         fresh: the files were named now, not by an older ``config.toml``.
     """
-    if not is_own(spec.dataset):
+    if not is_path(spec.dataset):
         refuse_for_named(spec.dataset, reading)
         return spec
     changed = fresh or "edges" in reading
@@ -75,7 +75,7 @@ def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
 
 
 def refuse_for_named(dataset: str, reading: dict[str, Any]) -> None:
-    """Refuse options of own files beside the name of a data set."""
+    """Refuse options for files beside the name of a data set."""
     if reading:
         flag = "--" + next(iter(reading)).replace("_", "-")
         raise ConfigError(f"{flag} is for own files; '{dataset}' is taken for the name of a data set.")

@@ -184,7 +184,7 @@ def _check_content(content: bytes, file: DataFile, origin: str) -> None:
 
 def _report(what: str, total: int, before: int, done: int) -> None:
     """Report the bytes that have arrived by now."""
-    progress.tell(what, before + done, total)
+    progress.report(what, before + done, total)
 
 
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):

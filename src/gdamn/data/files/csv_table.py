@@ -111,7 +111,7 @@ def _refuse_nul(table: Table, path: Path) -> None:
             if data is not None and not np.frombuffer(data, np.uint8).all():
                 for at, value in enumerate(chunk.to_pylist()):
                     if value is not None and "\0" in value:
-                        raise DataError(f"There is a NUL byte in {table.place(row + at, name)}; remove it.")
+                        raise DataError(f"There is a NUL byte in {table.location(row + at, name)}; remove it.")
             row += len(chunk)
 
 

@@ -1,4 +1,4 @@
-"""Own files by their suffix: read, checked against their hashes, assembled, split."""
+"""Files by their suffix: read, checked against their hashes, assembled, split."""
 
 from __future__ import annotations
 

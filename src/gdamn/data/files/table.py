@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import DataError, GraphError, in_short
-from ..progress import tell
+from ..progress import report
 from . import limits
 
 MOST_COLUMNS = 100_000
@@ -25,7 +25,7 @@ class Table:
         data: the columns.
         name: the file, or what the table is.
         first: the number of the first row, as a person counts: 2 below a header.
-        notes: what was found in the file and should be told.
+        notes: sentences about what is odd in the file.
     """
 
     data: pa.Table
@@ -38,7 +38,7 @@ class Table:
         """Names of the columns."""
         return list(self.data.column_names)
 
-    def place(self, row: int, column: str | None = None) -> str:
+    def location(self, row: int, column: str | None = None) -> str:
         """Where a cell stands, for a sentence."""
         where = f"row {row + self.first:,} of '{self.name}'"
         return where if column is None else f"column '{column}' in {where}"
@@ -82,7 +82,7 @@ def bounded_batches(batches: Iterable[Any], path: Path, width: int, at: Callable
         limits.check_bytes(path, "its table", used)
         if rows > limits.MOST_NODES or rows * max(width, 1) > limits.MOST_CELLS:
             raise DataError(f"'{path}' has more than {rows:,} rows of {width} columns; that is too many.")
-        tell(f"reading {path.name}", min(at(), size), size)
+        report(f"reading {path.name}", min(at(), size), size)
         yield batch
 
 

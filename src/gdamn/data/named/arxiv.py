@@ -76,7 +76,7 @@ def _read_csv(path: Path, kind: type) -> NDArray[Any]:
                 if size > OGB_LIMIT:
                     raise DataError(f"The file {path} would unpack to more than {OGB_LIMIT:,} bytes; it isn't read.")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty table has no first column, which is told below
+            warnings.simplefilter("ignore")  # an empty table has no first column, which Graph.build refuses
             return np.loadtxt(path, dtype=np.int64 if kind is int else np.float32, delimiter=",", ndmin=2)
     except (OSError, zlib.error, ValueError, EOFError) as error:
         raise DataError(f"The file {path} can't be read as a table of numbers: {in_short(error)}.") from None

@@ -44,11 +44,11 @@ def make(folder: Path, nodes: int, edges: int) -> None:
 def load(folder: Path) -> None:
     """Load the files as ``gdamn train`` does, with its progress bar, and say what it took."""
     from gdamn.cli.display import ProgressView
-    from gdamn.data import files as own
+    from gdamn.data import files, progress
 
     start, busy = time.perf_counter(), time.process_time()
-    with ProgressView() as view, own.watch.listening(view.reading):
-        graph = own.load(folder / "nodes.csv", edges=str(folder / "edges.csv"), label="label")
+    with ProgressView() as view, progress.listening(view.reading):
+        graph = files.load(folder / "nodes.csv", edges=str(folder / "edges.csv"), label="label")
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     unit = 2**30 if sys.platform == "darwin" else 2**20
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

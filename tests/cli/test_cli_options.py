@@ -216,3 +216,20 @@ def test_values_that_never_end(tmp_path: Path) -> None:
 def test_a_spec_has_no_seed() -> None:
     with pytest.raises(ConfigError, match="first-seed 3"):
         RunSpec("karate", settings={"seed": 3})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("train cora --threads 0", "--threads must be 1 or more; got 0."),
+        ("train cora --split -1", "--split must be 0 or more; got -1."),
+        ("train cora --noise nan", "--noise must be 0 or more; got nan."),
+        ("train nodes.csv --edges edges.csv --val-share 1.5", "--val-share must be from 0 to 1; got 1.5."),
+        ("tune cora --trials 0", "--trials must be 1 or more; got 0."),
+        ("replicate result.json --jobs 0", "--jobs must be 1 or more; got 0."),
+        ("reproduce table2 --coauthor-seeds 0", "--coauthor-seeds must be 1 or more; got 0."),
+        ("data convert graph.npz new.graph --seed -1", "--seed must be 0 or more; got -1."),
+    ],
+)
+def test_a_number_out_of_range_is_one_sentence(words: str, said: str) -> None:
+    assert refused(*words.split()) == f"error: {said}\n"

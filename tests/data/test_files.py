@@ -9,12 +9,12 @@ import urllib.error
 import numpy as np
 import pytest
 
-from gdamn.data import download, load
 from gdamn.data import fetch as files
+from gdamn.data import load
 from gdamn.data.fetch import DataFile, FileSet
-from gdamn.data.files.npz import read_npz
 from gdamn.data.named import arxiv, coauthor
 from gdamn.data.named.planetoid import file_set
+from gdamn.data.named.published import open_published
 from gdamn.data.named.safe_pickle import read_pickle
 from gdamn.errors import DataError
 from gdamn.system import reading
@@ -71,7 +71,7 @@ def serve(monkeypatch, pages):
                 raise urllib.error.URLError("no route")
             return Answer(pages[name])
 
-    monkeypatch.setattr(download.urllib.request, "build_opener", lambda *handlers: Opener())
+    monkeypatch.setattr(files.urllib.request, "build_opener", lambda *handlers: Opener())
     return asked
 
 
@@ -144,9 +144,9 @@ def test_only_https(online):
     object.__setattr__(wanted, "base_url", "http://example.invalid/")
     with pytest.raises(DataError, match="over https only"):
         files.ensure(wanted, online)
-    handler = download._HttpsOnly()
-    request = download.urllib.request.Request("https://example.invalid/")
-    with pytest.raises(download.UnreachableError, match="away from https"):
+    handler = files._HttpsOnly()
+    request = files.urllib.request.Request("https://example.invalid/")
+    with pytest.raises(files.UnreachableError, match="away from https"):
         handler.redirect_request(request, None, 302, "", {}, "http://example.invalid/")
 
 
@@ -205,13 +205,13 @@ def test_damaged_npz(tmp_path):
     path = tmp_path / "a.npz"
     path.write_bytes(b"nothing")
     with pytest.raises(DataError, match="can't be read"):
-        read_npz(path, ["labels"])
+        open_published(path, ["labels"])
     np.savez(path, labels=np.array([Hostile()], dtype=object), other=np.arange(3))
     with pytest.raises(DataError, match="can't be read"):
-        read_npz(path, ["labels"])
+        open_published(path, ["labels"])
     with pytest.raises(DataError, match="lacks an array"):
-        read_npz(path, ["nothing"])
-    assert read_npz(path, ["other"])["other"].tolist() == [0, 1, 2]
+        open_published(path, ["nothing"])
+    assert open_published(path, ["other"]).arrays["other"].tolist() == [0, 1, 2]
 
 
 def test_nothing_is_downloaded_that_is_not_pinned():
@@ -234,7 +234,7 @@ def test_an_npz_bomb_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "MOST_BYTES", 10**6)
     np.savez_compressed(tmp_path / "a.npz", labels=np.zeros(10**6, np.int64))
     with pytest.raises(DataError, match="would unpack to"):
-        read_npz(tmp_path / "a.npz", ["labels"])
+        open_published(tmp_path / "a.npz", ["labels"])
 
 
 @pytest.mark.data

@@ -33,7 +33,7 @@ def load(path: Path, **options: Any) -> None:
         own.load(path, **options)
     except GdamnError as problem:
         refused = problem
-    look.own_files(path, options)
+    look.file_facts(path, options)
     if refused is not None:
         raise refused
 

@@ -17,7 +17,7 @@ from fuzz_own import NODES
 
 from gdamn.cli.root import parse_pairs
 from gdamn.data.encode import Encoder
-from gdamn.data.files.tables import Table
+from gdamn.data.files.table import Table
 from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
 from gdamn.experiments.store import Unit, UnitStore

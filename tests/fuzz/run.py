@@ -35,7 +35,7 @@ HEAVY = (
     *("torch_geometric.data", "sklearn.feature_extraction.text", "scipy.sparse.linalg", "matplotlib.figure", "pandas"),
     *(
         "gdamn.estimators.gdamn",
-        "gdamn.data.files.npz_graph",
+        "gdamn.data.files.npz",
         "gdamn.data.files.torch_file",
         "gdamn.data.files.graphml",
     ),

@@ -16,7 +16,7 @@ from gdamn.cli import root as cli
 from gdamn.cli import search as cli_search
 from gdamn.cli import using as cli_after
 from gdamn.data.files.folder import read_folder
-from gdamn.data.files.npz import read_npz
+from gdamn.data.named.published import open_published
 from gdamn.data.named.safe_pickle import read_pickle
 from gdamn.errors import ConfigError, DataError, GdamnError
 from gdamn.estimators.model_file import read_model
@@ -80,7 +80,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "checkpoint": ("000001.checkpoint", checkpoint_file.read_tree),
     "graph": ("g.graph/graph.json", lambda path: read_folder(path.parent)),
     "journal": ("study.journal", tuning_study.mend),
-    "archive": ("x.npz", lambda path: read_npz(path, ["a"])),
+    "archive": ("x.npz", lambda path: open_published(path, ["a"])),
     "pickle": ("ind.cora.x", read_pickle),
 }
 
@@ -180,7 +180,7 @@ def test_toml_that_is_fine() -> None:
 def test_names_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GDAMN_OFFLINE", "1")
     monkeypatch.setenv("GDAMN_DATA", str(tmp_path))
-    monkeypatch.setattr("gdamn.data.files.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("gdamn.data.fetch.cache_root", lambda: tmp_path)
     long = "x" * 300
     for words in (
         ("train", "--config", long),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ConfigError
 from . import display
 from . import file_options as files
 from .parsing import parse_pairs
@@ -16,8 +15,8 @@ from .root import DataRoot, app, reporting, seed_range
 if TYPE_CHECKING:
     from ..runs.compare.engine import Outcome
 
-Jobs = Annotated[int, typer.Option(help="Processes that fit side by side; the results stay the same.")]
-Threads = Annotated[int | None, typer.Option(help="Threads per process. Default: the cores over the jobs.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes that fit side by side; the results stay the same.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -43,12 +42,12 @@ def compare(
         str, typer.Option(help="Names with commas between them (see: gdamn methods), all, or module:Class of your own.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of the comparison; what is finished in it isn't fitted again.")],
-    seeds: Annotated[int, typer.Option(help="Number of seeds, the same for all methods.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, the same for all methods.")] = 10,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
     jobs: Jobs = 1,
     threads: Threads = None,
-    noise: Annotated[float, typer.Option(help="Plant this many false edges per true edge.")] = 0.0,
-    split: Annotated[int | None, typer.Option(help="Split for all seeds, where there are several.")] = None,
+    noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
+    split: Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
     ] = None,
@@ -66,8 +65,6 @@ def compare(
     changed, options = parse_pairs("--set", settings or []), parse_pairs("--option", option or [])
     if split is not None:
         options["split"] = split
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
 
     from ..report import comparison_files as report
     from ..runs import run as runs

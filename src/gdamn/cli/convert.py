@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..data import files as own
 from ..data import progress
+from ..data.files import is_path
 from . import display
 from . import file_options as files
 from .root import DataRoot, data_app, reporting
@@ -48,9 +48,9 @@ def convert(
         *(edges, label, node_id, features, text, weight, source, target),
         *(split_column, val_share, test_share, directed),
     )
-    if not own.is_own(graph):
+    if not is_path(graph):
         files.refuse_for_named(graph, reading)
-    check_apart(folder, [Path(graph)] if own.is_own(graph) else [])
+    check_apart(folder, [Path(graph)] if is_path(graph) else [])
     check_target(folder)
     with display.ProgressView() as view, progress.listening(view.reading):
         made = load(graph, data_root=data_root, seed=seed, **reading)

@@ -1,4 +1,4 @@
-"""The options of own files on the command line, the same for every command that reads them."""
+"""The options for a person's files on the command line, the same for every command that reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data.files import is_own, prepare
+from ..data.files import is_path, prepare
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ PANEL = "Own files"
 
 def _option(*names: str, help: str, metavar: str | None = "COLUMN") -> Any:
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=PANEL)
+
+
+def _share(name: str, help: str) -> Any:
+    return typer.Option(name, help=help, metavar="SHARE", rich_help_panel=PANEL, min=0, max=1)
 
 
 Edges = Annotated[
@@ -34,13 +38,8 @@ Weight = Annotated[str | None, _option("--weight", help="Column of the edges' we
 Source = Annotated[str | None, _option("--source", help="Column where edges begin. Default: source, else the first.")]
 Target = Annotated[str | None, _option("--target", help="Column where edges end. Default: target, else the second.")]
 SplitColumn = Annotated[str | None, _option("--split-column", help="Column that says train, val or test.")]
-ValShare = Annotated[
-    float | None,
-    _option("--val-share", metavar="SHARE", help="Labelled nodes held out for validation. Default: 0.2."),
-]
-TestShare = Annotated[
-    float | None, _option("--test-share", metavar="SHARE", help="Labelled nodes held out for a test. Default: 0.")
-]
+ValShare = Annotated[float | None, _share("--val-share", "Labelled nodes held out for validation. Default: 0.2.")]
+TestShare = Annotated[float | None, _share("--test-share", "Labelled nodes held out for a test. Default: 0.")]
 Directed = Annotated[
     bool,
     _option("--directed", metavar=None, help="Keep the direction of the edges. Default: they count both ways."),
@@ -61,13 +60,13 @@ def given(*values: Any) -> dict[str, Any]:
 
 
 def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
-    """The run with whole paths and hashes where it is on own files; for others the options have no meaning.
+    """The run with whole paths and hashes where it reads files; a named data set takes none of these options.
 
     Args:
         reading: what :func:`given` found.
         fresh: the files were named now, not by an older ``config.toml``.
     """
-    if not is_own(spec.dataset):
+    if not is_path(spec.dataset):
         refuse_for_named(spec.dataset, reading)
         return spec
     changed = fresh or "edges" in reading
@@ -76,7 +75,7 @@ def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
 
 
 def refuse_for_named(dataset: str, reading: dict[str, Any]) -> None:
-    """Refuse options of own files beside the name of a data set."""
+    """Refuse options for files beside the name of a data set."""
     if reading:
         flag = "--" + next(iter(reading)).replace("_", "-")
         raise ConfigError(f"{flag} is for own files; '{dataset}' is taken for the name of a data set.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data import files as own
 from ..data import progress
+from ..data.files import is_path
 from ..errors import ConfigError
 from ..runs.outputs import check_output
 from . import display
@@ -58,7 +58,7 @@ def inspect(
     )
     if plot is not None and plot.suffix.lower() != ".png":
         raise ConfigError(f"--plot writes PNG; name a file that ends in .png, not '{plot}'.")
-    read = [Path(graph[0]), Path(reading["edges"]) if "edges" in reading else None] if own.is_own(graph[0]) else []
+    read = [Path(graph[0]), Path(reading["edges"]) if "edges" in reading else None] if is_path(graph[0]) else []
     for path in (plot, *(out / name for name in (PICTURE, FACTS) if out is not None)):
         check_output(path, (), force, inputs=read)
     with display.ProgressView() as view, progress.listening(view.reading):
@@ -75,20 +75,20 @@ def inspect(
 
 
 def inspected(name: str, reading: dict[str, Any], data_root: Path | None) -> Facts:
-    """The facts of own files or of a named data set, with their warnings."""
-    from ..inspect import facts
-    from ..inspect import files as look
-    from ..inspect import warnings as warn
+    """The facts of files or of a named data set, with their warnings."""
+    from ..inspect.facts import collect
+    from ..inspect.files import file_facts
+    from ..inspect.warnings import warnings
 
-    if own.is_own(name):
-        found = look.own_files(Path(name), reading)
+    if is_path(name):
+        facts = file_facts(Path(name), reading)
     else:
         files.refuse_for_named(name, reading)
         from ..data import load
 
-        found = facts.collect(load(name, data_root=data_root))
-    found.data["warnings"] = warn.warnings(found.data)
-    return found
+        facts = collect(load(name, data_root=data_root))
+    facts.data["warnings"] = warnings(facts.data)
+    return facts
 
 
 def write(facts: Facts, plot: Path | None, out: Path | None) -> list[Path]:

@@ -1,4 +1,4 @@
-"""How the command line is read: an option that takes one value is given once, and a path is never empty.
+"""How the command line is read: an option that takes one value is given once and in its range; no path is empty.
 
 The library below keeps the last of several values without a word; who names two files means both of them.
 """
@@ -37,7 +37,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def first_problem(self, ctx: Any, args: list[str]) -> str:
-        """The first option that is given twice, or path that is empty, in a sentence; empty where all is well."""
+        """The first option given twice or out of range, or empty path, in a sentence; empty where all is well."""
         parser = self.make_parser(ctx)
         for option in {**parser._long_opt, **parser._short_opt}.values():
             option.action = ONCE.get(option.action, option.action)
@@ -52,6 +52,9 @@ class Command(TyperCommand):
                 return twice(name, [] if getattr(param, "is_flag", False) else values)
             if "" in values and param.name in paths:
                 return f"{name} is empty; name a file or a folder."
+            wrong = out_of_range(name, param, values)
+            if wrong:
+                return wrong
         return ""
 
 
@@ -59,6 +62,23 @@ def path_names(function: Callable[..., Any] | None) -> set[str]:
     """The parameters of a command that name a file or a folder; that of the edges is kept as a text."""
     hints = {} if function is None else get_type_hints(function)
     return {name for name, hint in hints.items() if Path in (hint, *get_args(hint))} | {"edges"}
+
+
+def out_of_range(name: str, param: Any, values: Sequence[Any]) -> str:
+    """The sentence for a number outside of the option's ``min`` and ``max``; empty where there is none."""
+    bounds = param if hasattr(param, "min") else getattr(param, "type", None)  # older releases of typer: in the type
+    low, high = getattr(bounds, "min", None), getattr(bounds, "max", None)
+    for value in values:
+        if low is None or value is None:
+            continue
+        try:
+            number = float(value)
+        except ValueError:
+            continue  # typer says that it is no number
+        if not low <= number or (high is not None and number > high):
+            needed = f"{low:g} or more" if high is None else f"from {low:g} to {high:g}"
+            return f"{name} must be {needed}; got {value}."
+    return ""
 
 
 def twice(name: str, values: Sequence[str]) -> str:

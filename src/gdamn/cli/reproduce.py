@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
 from ..estimators import accuracy
 from . import display
 from .compare import Changes, Force, Jobs, Threads
@@ -53,9 +52,10 @@ def reproduce(
     methods: Annotated[
         str, typer.Option(help="Of table2 and table3: methods with commas between them; paper means all rows.")
     ] = "paper",
-    seeds: Annotated[int | None, typer.Option(help="Seeds. Default: the paper's 20 (time: 3).")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds. Default: the paper's 20 (time: 3).")] = None,
     coauthor_seeds: Annotated[
-        int | None, typer.Option(help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds.")
+        int | None,
+        typer.Option(min=1, help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds."),
     ] = None,
     finished: Annotated[
         bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
@@ -72,10 +72,6 @@ def reproduce(
     data set). What was stopped goes on with the same command.
     """
     changed = parse_pairs("--set", settings or [])
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
-    if seeds is not None and seeds < 1:
-        raise ConfigError(f"--seeds must be 1 or more; got {seeds}.")
 
     from ..experiments import every, targets
 

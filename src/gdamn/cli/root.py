@@ -101,16 +101,22 @@ def train(
         str | None, typer.Argument(help="Data set to train on (see: gdamn data list), or a file with your own graph.")
     ] = None,
     method: Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds, one model each. Default: 1.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")] = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side; the results stay the same.")] = 1,
-    threads: Annotated[int | None, typer.Option(help="Threads per process. Default: the cores over the jobs.")] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes that train seeds side by side; the results stay the same.")
+    ] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")
+    ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
     ] = 1,
     timeout: Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")] = 60.0,
-    noise: Annotated[float | None, typer.Option(help="Plant this many false edges per true edge. Default: 0.")] = None,
-    split: Annotated[int | None, typer.Option(help="Split for all seeds, where there are several.")] = None,
+    noise: Annotated[
+        float | None, typer.Option(min=0, help="Plant this many false edges per true edge. Default: 0.")
+    ] = None,
+    split: Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
     ] = None,
@@ -215,8 +221,6 @@ def seed_range(count: int | None, first: int | None, config: Path | None) -> tup
     """The seeds that the command line asks for; None where it leaves them to the file or the default."""
     if count is None and first is None:
         return None
-    if count is not None and count < 1:
-        raise ConfigError(f"--seeds must be 1 or more; got {count}.")
     if count is None and config is not None:
         from ..runs.spec import RunSpec
 

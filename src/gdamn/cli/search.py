@@ -20,9 +20,9 @@ from .root import DataRoot, app, reporting
 def tune(
     dataset: Annotated[str, typer.Argument(help="Data set to search on; see: gdamn data list.")],
     method: Annotated[str, typer.Option(help="Method whose settings are searched.")] = "gdamn",
-    trials: Annotated[int, typer.Option(help="Finished trials that the search should have in the end.")] = 50,
-    seeds: Annotated[int, typer.Option(help="Seeds of every trial.")] = 4,
-    noise: Annotated[float, typer.Option(help="Plant this many false edges per true edge.")] = 0.0,
+    trials: Annotated[int, typer.Option(min=1, help="Finished trials that the search should have in the end.")] = 50,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of every trial.")] = 4,
+    noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
     space: Annotated[Path | None, typer.Option(help="TOML file with a list of values per setting.")] = None,
     data_root: DataRoot = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the search. Default: runs/tune-DATASET-METHOD.")] = None,
@@ -34,8 +34,6 @@ def tune(
     """
     from ..runs import tune as tuning
 
-    if trials < 1 or seeds < 1:
-        raise ConfigError("--trials and --seeds must be 1 or more.")
     if Path(dataset).suffix.lower() in TABLES:
         raise ConfigError(f"gdamn tune reads no tables such as '{dataset}'; save the graph as npz, or name a data set.")
     folder = out or Path("runs") / f"tune-{data_name(dataset)}-{method}"
@@ -67,8 +65,8 @@ def replicate(
     ],
     method: Annotated[str | None, typer.Option(help="The method, where the file has several.")] = None,
     dataset: Annotated[str | None, typer.Option(help="The data set, where the file has several.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Only the first so many seeds.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side.")] = 1,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Only the first so many seeds.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that train seeds side by side.")] = 1,
     data_root: DataRoot = None,
 ) -> None:
     """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""

@@ -18,9 +18,9 @@ from ..graph.label_names import alike_notes
 from .encode import Encoder
 from .files.options import Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
-from .files.tables import from_frame
+from .files.table import from_frame
 from .held_out import held_out, validation_from
-from .progress import tell
+from .progress import report
 
 MOST_CLASSES = 10_000
 
@@ -46,9 +46,9 @@ def assemble(parts: Parts, options: Options, *, name: str, strict: bool = True) 
     labels, classes = class_numbers(parts)
     if strict:
         check_labels(parts, labels, classes)
-    tell("making features", 0, 1)
+    report("making features", 0, 1)
     encoder, features = fit_features(parts, options)
-    tell("making features", 1, 1)
+    report("making features", 1, 1)
     graph = build(parts, options, features, labels, classes, name)
     same = (f"Labels: {note}" for note in alike_notes(classes))
     return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
@@ -58,7 +58,7 @@ def build(
     parts: Parts, options: Options, features: Any, labels: NDArray[np.int64], classes: Sequence[str], name: str
 ) -> Graph:
     """The graph, with the file's name in what may still be wrong with it."""
-    tell("building the graph", 0, 1)
+    report("building the graph", 0, 1)
     try:
         graph = Graph.build(
             parts.edges,
@@ -73,7 +73,7 @@ def build(
         )
     except GraphError as cause:
         raise GraphError(f"'{parts.source}': {cause}") from None
-    tell("building the graph", 1, 1)
+    report("building the graph", 1, 1)
     return replace(graph, node_ids=parts.ids)
 
 
@@ -153,7 +153,7 @@ def graph_notes(graph: Graph) -> list[str]:
 
 
 def with_split(made: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
-    """The graph with its split: that of its files, or one that is made with a number, which is told.
+    """The graph with its split: that of its files, or one that is made with a number; a note says which.
 
     Args:
         number: of the split where there are several, else the seed of the one that is made.

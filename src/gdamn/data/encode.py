@@ -19,7 +19,7 @@ from ..errors import DataError, in_short
 from . import structure_features as structure
 from .encoder_check import wrong_encoder
 from .files.columns import as_numbers, as_texts
-from .files.tables import Table
+from .files.table import Table
 
 FORMAT = 1
 MOST_CATEGORIES = 1000
@@ -27,7 +27,7 @@ AUTO_CATEGORIES = 50
 """A column that nobody asked for is one-hot encoded only up to this many categories."""
 
 MOST_WORDS = 5000
-MOST_TOLD = 50
+MOST_NOTES = 50
 """Columns that get a sentence of their own."""
 
 Edges = NDArray[np.int64]
@@ -139,15 +139,15 @@ class Encoder:
         constant = [each for each in self.numeric if not each["spread"] > 0]
         if constant:
             lines.append(f"Features: {_names(constant)} constant, so it tells nothing.")
-        for each in self.categorical[:MOST_TOLD]:
+        for each in self.categorical[:MOST_NOTES]:
             lines.append(f"Features: '{each['name']}' one-hot encoded in {len(each['categories'])} categories.")
-        if len(self.categorical) > MOST_TOLD:
-            lines.append(f"Features: {len(self.categorical) - MOST_TOLD:,} more columns one-hot encoded.")
+        if len(self.categorical) > MOST_NOTES:
+            lines.append(f"Features: {len(self.categorical) - MOST_NOTES:,} more columns one-hot encoded.")
         if self.text is not None:
             lines.append(f"Features: TF-IDF of '{self.text['name']}' over {len(self.text['words']):,} words.")
-        lines += [f"Left out: '{name}', which {reason}." for name, reason in list(self.left_out.items())[:MOST_TOLD]]
-        if len(self.left_out) > MOST_TOLD:
-            lines.append(f"Left out: {len(self.left_out) - MOST_TOLD:,} more columns, for such reasons.")
+        lines += [f"Left out: '{name}', which {reason}." for name, reason in list(self.left_out.items())[:MOST_NOTES]]
+        if len(self.left_out) > MOST_NOTES:
+            lines.append(f"Left out: {len(self.left_out) - MOST_NOTES:,} more columns, for such reasons.")
         return lines
 
     def as_dict(self) -> dict[str, Any]:

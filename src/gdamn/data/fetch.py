@@ -1,28 +1,51 @@
-"""Where the files of a data set are looked for, and what happens when they aren't there.
+"""Finds the files of a data set, and downloads those that are missing.
 
-Looked into, in this order: the ``data_root`` that was passed, the folder in the environment variable
+Folders are searched in this order: the ``data_root`` that was passed, the folder in the environment variable
 ``GDAMN_DATA``, and the user's cache folder. Nothing is ever written beside files that were found, so all of them
-may be read-only. Missing files are downloaded (:mod:`gdamn.data.download`) to the ``data_root``, or to the cache
-folder where none was passed or it can't be written. ``GDAMN_OFFLINE=1`` forbids that.
+may be read-only. Missing files are downloaded over https to the ``data_root``, or to the cache folder where none was
+passed or it can't be written. ``GDAMN_OFFLINE=1`` forbids that.
+
+Nothing that is downloaded is trusted: the size is bounded by the pinned size, the SHA-256 must be the pinned one,
+and a file appears under its name only after that.
 """
 
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import tempfile
-from collections.abc import Sequence
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import IO, Any
 
 from ..errors import DataError
+from ..system import io
 from ..system.reading import is_file
+from . import progress
 
 ENV_ROOT = "GDAMN_DATA"
 ENV_OFFLINE = "GDAMN_OFFLINE"
 
+TIMEOUT = 10.0
+"""Seconds that a host may stay silent."""
+
+DEADLINE = 300.0
+"""Seconds that one file may take."""
+
+CHUNK = 1 << 16
+
 Root = str | PathLike[str] | None
+
+
+class UnreachableError(Exception):
+    """A host that can't be reached or doesn't have the file."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +122,6 @@ def ensure(wanted: FileSet, data_root: Root = None) -> Path:
         raise missing(wanted, data_root, "they can't be downloaded")
     if offline():
         raise missing(wanted, data_root, f"{ENV_OFFLINE} forbids to download them")
-    from .download import UnreachableError, download
-
     folder = writable(data_root) / wanted.folder
     try:
         download(wanted, folder)
@@ -134,26 +155,69 @@ def writable(data_root: Root = None) -> Path:
     raise DataError(f"Neither the data nor the cache folder can be written ({tried}); pass a data_root that can.")
 
 
-def store(content: bytes, file: DataFile, folder: Path, origin: str) -> None:
-    """Check the content against the pinned hash and put it into the folder: whole, or not at all."""
+def download(wanted: FileSet, folder: Path) -> None:
+    """Put all files of a set into a folder: each is fetched, checked and written in turn.
+
+    Raises:
+        UnreachableError: the host could not be reached.
+        DataError: it sent something else than the published file.
+    """
+    todo = [file for file in wanted.files if not (folder / file.name).is_file()]
+    total, done = sum(file.size for file in todo), 0
+    for file in todo:
+        report = partial(_report, f"downloading {wanted.title}", total, done)
+        content = _fetch(wanted.base_url + file.name, file, report)
+        _check_content(content, file, wanted.base_url)
+        io.write_bytes(folder / file.name, content)
+        done += file.size
+
+
+def _check_content(content: bytes, file: DataFile, origin: str) -> None:
+    """Refuse content that has not the pinned hash."""
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
         raise DataError(
             f"The file {file.name} from {origin} is not the published one (SHA-256 {digest[:12]}… instead of "
             f"{file.sha256[:12]}…) and was not kept; get it from another source or try again."
         )
-    target = folder / file.name
-    temporary: Path | None = None
+
+
+def _report(what: str, total: int, before: int, done: int) -> None:
+    """Report the bytes that have arrived by now."""
+    progress.report(what, before + done, total)
+
+
+class _HttpsOnly(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to https alone."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Refuse to leave https."""
+        if not newurl.lower().startswith("https://"):
+            raise UnreachableError("the host redirects away from https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _fetch(url: str, file: DataFile, report: Callable[[int], None]) -> bytes:
+    """The content behind an https address, at most one byte more than the file should have."""
+    if not url.startswith("https://"):
+        raise DataError(f"Files are downloaded over https only, not from {url}.")
+    host = url.split("/")[2]
+    content = bytearray()
+    until = time.monotonic() + DEADLINE
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".part-", delete=False) as out:
-            temporary = Path(out.name)
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise DataError(f"The file {target} could not be written: {error.strerror or error}.") from None
+        with urllib.request.build_opener(_HttpsOnly).open(url, timeout=TIMEOUT) as answer:
+            while len(content) <= file.size and time.monotonic() < until:
+                chunk = answer.read(min(CHUNK, file.size + 1 - len(content)))
+                if not chunk:
+                    return bytes(content)
+                content += chunk
+                report(len(content))
+    except urllib.error.HTTPError as error:
+        raise UnreachableError(f"{host} answers {error.code} for {file.name}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise UnreachableError(f"{host} can't be reached: {getattr(error, 'reason', error)}") from None
+    if time.monotonic() >= until:
+        raise UnreachableError(f"{host} is too slow")
+    return bytes(content)

@@ -1,4 +1,4 @@
-"""Who wants to know how reading goes on: readers tell, and whoever listens shows it."""
+"""Progress of reading: readers report it, and listeners show it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Pass on what readers tell in this block."""
+    """Call the listener with what readers report in this block."""
     _listeners.append(listener)
     try:
         yield
@@ -21,7 +21,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(what: str, done: int, total: int) -> None:
-    """Tell the listeners, if there are any."""
+def report(what: str, done: int, total: int) -> None:
+    """Pass progress on to the listeners, if there are any."""
     for listener in _listeners:
         listener(what, done, total)

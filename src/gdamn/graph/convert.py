@@ -242,7 +242,7 @@ def _with_ids(graph: Graph, nodes: Sequence[Any] | None) -> Graph:
 
 
 def _known_labels(values: list[Any], name: str, graph: nx.Graph) -> tuple[list[Any], list[str]]:
-    """The labels, None where a word says that there is none, and what is to be told of that."""
+    """The labels, None where a word says that there is none, and the note about that."""
     stored = graph.graph.get("class_names")
     classes = {str(each) for each in stored} if isinstance(stored, (list, tuple)) else set()
     gone = [isinstance(v, str) and v not in classes and is_missing(v) for v in values]

@@ -16,7 +16,7 @@ def is_missing(label: str) -> bool:
 
 
 def missing_note(found: Mapping[str, int], place: str) -> str:
-    """What is told of labels that were read as unknown.
+    """The note about labels that were read as unknown.
 
     Args:
         found: how often each of them stands there.
@@ -40,12 +40,12 @@ def alike(classes: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 def alike_notes(classes: Sequence[str]) -> list[str]:
-    """What is told of such classes."""
+    """The notes about such classes."""
     groups = alike(classes)
-    told = [
+    notes = [
         f"The classes {' and '.join(repr(name[:40]) for name in group[:3])} differ only by blanks or case; "
         "write them alike if they are one."
         for group in groups[:SHOWN]
     ]
     more = len(groups) - SHOWN
-    return [*told, *([f"So do the classes of {more:,} more names."] if more > 0 else [])]
+    return [*notes, *([f"So do the classes of {more:,} more names."] if more > 0 else [])]

@@ -131,7 +131,7 @@ def as_labels(value: ArrayLike | None, n: int) -> NDArray[np.int64]:
 
 
 def whole_labels(y: NDArray[Any], where: str = "") -> NDArray[np.int64]:
-    """Class numbers of any type as 64-bit ones, -1 where negative or nan; a number that these can't hold is told.
+    """Class numbers of any type as 64-bit ones, -1 where negative or nan; a number that these can't hold is refused.
 
     Args:
         y: [N] booleans, integers or floats.

@@ -1,6 +1,6 @@
 """What a graph is before anything is trained on it: plain numbers for a table, a plot and JSON.
 
-Labels of a test set stay unread: what is told of classes and edges between them comes from the other labels.
+Labels of a test set stay unread: classes and edges between them are counted from the other labels.
 """
 
 from __future__ import annotations

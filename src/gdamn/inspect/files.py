@@ -1,4 +1,4 @@
-"""Own files looked at before training: read leniently, so that what is wrong can be counted."""
+"""Facts of a person's files before training: read leniently, so that what is wrong can be counted."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..graph.graph import Graph
 from .facts import Facts, collect, edge_counts
 
 
-def own_files(path: Path, reading: Mapping[str, Any]) -> Facts:
-    """The facts of own files. Edges without nodes are counted, and a missing label column is no error."""
+def file_facts(path: Path, reading: Mapping[str, Any]) -> Facts:
+    """The facts of a person's files. Edges without nodes are counted, and a missing label column is no error."""
     options = Options.make(reading)
     parts = read_parts(path, options, need_label=options.label is not None, lenient=True)
     encoder, features = _features(parts, options)

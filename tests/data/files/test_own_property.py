@@ -74,7 +74,7 @@ def test_random_tables(
         options = {"edges": str(folder / "edges.csv"), **({"split_column": "split"} if split else {})}
         sentences = [
             said(lambda: check_graph(own.load(folder / "nodes.csv", **options))),
-            said(lambda: look.own_files(folder / "nodes.csv", options)),
+            said(lambda: look.file_facts(folder / "nodes.csv", options)),
         ]
     assert all(sentence is None or sentence.rstrip().endswith(".") for sentence in sentences)
 

@@ -96,7 +96,7 @@ TEXTS = {
 def test_texts_over_lines_are_read(
     texts: list[str], quoting: Any, first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gdamn.data.files.tables import read_table
+    from gdamn.data.files.reader import read_table
 
     graph = load(tmp_path, monkeypatch, nodes__csv=written(texts, first, quoting=quoting))
     assert (graph.num_nodes, graph.num_edges) == (N, 48)

@@ -19,7 +19,7 @@ from gdamn import Graph
 from gdamn.data import files as own
 from gdamn.data import structure_features as structure
 from gdamn.data.encode import Encoder
-from gdamn.data.files.tables import from_frame
+from gdamn.data.files.table import from_frame
 from gdamn.data.held_out import held_out
 
 

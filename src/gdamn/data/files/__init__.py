@@ -1,9 +1,13 @@
-"""Own graphs: from a person's files (CSV, TSV, Parquet, npz, PyTorch, GraphML, GEXF) to a :class:`gdamn.graph.Graph`.
+"""Graphs from a person's files, each format in a module of its name.
 
-    >>> from gdamn import own
-    >>> graph = own.load("nodes.csv", edges="edges.csv", label="topic")
+    csv_table.py, parquet_table.py      a table of the nodes and one of the edges
+    npz.py, torch_file.py, graphml.py   one file with a whole graph
+    folder.py                           a folder of arrays that ``gdamn data convert`` makes
 
-This module is light: what reads files is imported on first use, because the command line asks :func:`is_own` early.
+    >>> from gdamn.data import files
+    >>> graph = files.load("nodes.csv", edges="edges.csv", label="topic")
+
+This module is light: what reads files is imported on first use, because the command line asks :func:`is_path` early.
 """
 
 from __future__ import annotations
@@ -21,16 +25,20 @@ TABLES = (".csv", ".tsv", ".parquet")
 XML = (".graphml", ".gexf")
 SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
 FOLDER, INDEX = ".graph", "graph.json"
-"""A folder of arrays that ``gdamn data convert`` makes (scale/folder.py), and the file in it that describes them."""
+"""How the name of a folder of arrays ends, and the file in it that describes them."""
 
 RECORDED = ("sha256", "missing")
-"""Options that ``config.toml`` keeps for the replay and nobody need give."""
+"""Options that only ``config.toml`` has: they make a replay read the same files in the same way."""
 
 
-def is_own(dataset: str) -> bool:
-    """Whether a data set is named by a path: the name has a suffix or a folder in it, as no data set's has."""
+def is_path(dataset: str) -> bool:
+    """Whether it is the path of a file or folder, not the name of a data set: it has a suffix or a folder in it."""
     path = Path(dataset)
     return path.suffix != "" or len(path.parts) > 1 or dataset.endswith(os.sep)
+
+
+is_own = is_path
+"""Its name in 0.1.0."""
 
 
 def load(path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, **options: Any) -> Graph:

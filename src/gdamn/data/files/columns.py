@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...errors import DataError
 from ...graph.missing_words import MISSING
 from . import limits
-from .tables import Table
+from .table import Table
 
 MOSTLY = 0.9
 """A column with at least this share of numbers is meant as numbers: what isn't one is a mistake."""
@@ -94,22 +94,17 @@ def _parsed(table: Table, column: str, values: Any, advice: str) -> NDArray[np.f
             return None
         _refuse_missing(table, column, values, advice)
         return _finite(table, column, numbers, advice)
-    found = pc.value_counts(trimmed)  # a text that stands often is looked at once
-    told = {text: count for text, count in zip(*_parts(found), strict=True) if not _missing(text)}
-    wrong = {text for text in told if _number(text) is None}
-    total = sum(told.values())
-    if total == 0 or total - sum(told[text] for text in wrong) < MOSTLY * total:
+    counts = pc.value_counts(trimmed)  # each text is parsed once, however often it stands there
+    values, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    present = {text: count for text, count in zip(values, times, strict=True) if not _missing(text)}
+    wrong = {text for text in present if _number(text) is None}
+    total = sum(present.values())
+    if total == 0 or total - sum(present[text] for text in wrong) < MOSTLY * total:
         return None
     texts = trimmed.to_pylist()
     at = next(i for i, text in enumerate(texts) if _missing(text) or text in wrong)
-    raise DataError(
-        f"There is '{_cut(texts[at] or '')}' in {table.place(at, column)}, where the other rows have numbers; {advice}."
-    )
-
-
-def _parts(counts: Any) -> tuple[list[str | None], list[int]]:
-    """Values and how often each stands."""
-    return counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    where = table.location(at, column)
+    raise DataError(f"There is '{_cut(texts[at] or '')}' in {where}, where the other rows have numbers; {advice}.")
 
 
 def _missing(text: str | None) -> bool:
@@ -126,7 +121,7 @@ def _number(text: str | None) -> float | None:
 def _refuse_missing(table: Table, column: str, values: Any, advice: str) -> None:
     if values.null_count:
         at = int(pc.index(pc.is_null(values), True).as_py())
-        raise DataError(f"The cell of {table.place(at, column)} is empty, where a number is needed; {advice}.")
+        raise DataError(f"The cell of {table.location(at, column)} is empty, where a number is needed; {advice}.")
 
 
 def _finite(table: Table, column: str, numbers: Any, advice: str) -> NDArray[np.float64]:
@@ -135,7 +130,7 @@ def _finite(table: Table, column: str, numbers: Any, advice: str) -> NDArray[np.
     if bad.any():
         at = int(bad.argmax())
         raise DataError(
-            f"The number in {table.place(at, column)} is {made[at]}, which is not finite or too large; {advice}."
+            f"The number in {table.location(at, column)} is {made[at]}, which is not finite or too large; {advice}."
         )
     return made
 

@@ -1,4 +1,4 @@
-"""GraphML and GEXF through NetworkX, after a look at the XML that refuses what could explode.
+"""GraphML and GEXF through NetworkX, after a check of the XML that refuses what could explode.
 
 The attributes of the nodes become a table, so that labels, features and texts are chosen as in any other table.
 """
@@ -18,7 +18,7 @@ from . import limits
 from .options import Options
 from .parts import Parts, from_tables
 from .roles import WEIGHT, not_used
-from .tables import MOST_COLUMNS, Table
+from .table import MOST_COLUMNS, Table
 
 DEEPEST = 64
 LONGEST_TAG = 1 << 20
@@ -42,7 +42,7 @@ def read_xml(path: Path, options: Options, *, need_label: bool) -> Parts:
     given = [name for name in ("id", "source", "target") if getattr(options, name) is not None]
     if given:
         raise DataError(f"'{path}' says itself what its ids and edges are; leave --{given[0]} out.")
-    look(path)
+    check_xml(path)
     graph = _read(path)
     nodes, id_name = _nodes(graph, path, _unwanted(path, options))
     edges, ends = _edges(graph, path, options.weight)
@@ -54,7 +54,7 @@ def read_xml(path: Path, options: Options, *, need_label: bool) -> Parts:
     return replace(parts, notes=(*parts.notes, *notes))
 
 
-def look(path: Path) -> None:
+def check_xml(path: Path) -> None:
     """Refuse document types and entities (which can unfold to gigabytes), deep nesting, endless tags, broken XML."""
     limits.check_file(path, limits.MOST_XML_BYTES)
     depth = elements = keys = 0

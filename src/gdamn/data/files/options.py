@@ -15,7 +15,7 @@ USUAL, NO_WORDS = "usual", "none"
 
 @dataclass(frozen=True)
 class Options:
-    """How own files are read; what is left out is found out and told.
+    """How a person's files are read; what is left out is guessed, and a note says how.
 
     Attributes:
         edges: the table of the edges, beside a table of the nodes.
@@ -61,7 +61,7 @@ class Options:
 
     @classmethod
     def make(cls, values: Mapping[str, Any]) -> Options:
-        """From plain data, such as ``options`` in a ``config.toml``; wrong names and types are told."""
+        """From plain data, such as ``options`` in a ``config.toml``; wrong names and types are refused."""
         known = {each.name for each in dataclasses.fields(cls)}
         for key, value in values.items():
             if key not in known:

@@ -18,7 +18,7 @@ from .columns import as_numbers, as_texts
 from .options import USUAL, Options
 from .roles import NO_FEATURES as NO_FEATURES
 from .roles import Ends, Roles, edge_roles, node_roles, role_notes
-from .tables import Table
+from .table import Table
 
 LONGEST_ID = 256
 SPLIT_WORDS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
@@ -41,7 +41,7 @@ class Parts:
         masks: ``train``, ``val`` and ``test`` [N, k], k splits, where the file says so.
         class_names: the classes in their order, where the file says so.
         dangling: edges that were dropped because an end is no node; only where that was allowed.
-        notes: what was found out and should be told.
+        notes: sentences about what was guessed or left out.
     """
 
     source: str
@@ -107,7 +107,7 @@ def from_tables(
 
 
 def with_unknown(parts: Parts, options: Options) -> Parts:
-    """The parts, with labels that mean that there is none (``NA``, ``-``, …) unknown, which a note tells.
+    """The parts, with labels that mean that there is none (``NA``, ``-``, …) unknown; a note says so.
 
     Classes that the file lists itself are what they are called.
     """
@@ -128,21 +128,21 @@ def node_ids(table: Table, column: str) -> Any:
     ids = as_texts(table, column)
     if ids.null_count:
         at = int(pc.index(pc.is_null(ids), True).as_py())
-        raise DataError(f"The id of {table.place(at, column)} is empty; every node needs one.")
+        raise DataError(f"The id of {table.location(at, column)} is empty; every node needs one.")
     long = pc.greater(pc.utf8_length(ids), LONGEST_ID)
     if pc.any(long).as_py():
         at = int(pc.index(long, True).as_py())
         length = len(ids[at].as_py())
         raise DataError(
-            f"The id of {table.place(at, column)} has {length:,} characters; at most {LONGEST_ID} are taken."
+            f"The id of {table.location(at, column)} has {length:,} characters; at most {LONGEST_ID} are taken."
         )
     codes = pc.dictionary_encode(ids).indices.to_numpy(zero_copy_only=False)
     if len(codes) and int(codes.max()) + 1 < len(codes):
         first = np.unique(codes, return_index=True)[1]
-        again = int(np.setdiff1d(np.arange(len(codes)), first, assume_unique=True)[0])
-        rows = f"rows {int(first[codes[again]]) + table.first:,} and {again + table.first:,}"
+        repeat = int(np.setdiff1d(np.arange(len(codes)), first, assume_unique=True)[0])
+        rows = f"rows {int(first[codes[repeat]]) + table.first:,} and {repeat + table.first:,}"
         raise DataError(
-            f"The id '{ids[again].as_py()}' stands twice in '{table.name}', in {rows} of column '{column}'; "
+            f"The id '{ids[repeat].as_py()}' stands twice in '{table.name}', in {rows} of column '{column}'; "
             "ids must be unique."
         )
     return ids
@@ -171,7 +171,7 @@ def _numbers_of(edges: Table, column: str, ids: Any, nodes: str, lenient: bool) 
         texts = as_texts(edges, column)
     if texts.null_count and not lenient:
         at = int(pc.index(pc.is_null(texts), True).as_py())
-        raise DataError(f"The cell of {edges.place(at, column)} is empty; an edge needs both ends.")
+        raise DataError(f"The cell of {edges.location(at, column)} is empty; an edge needs both ends.")
     found = pc.index_in(texts, value_set=ids)
     numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
     missing = numbers < 0
@@ -195,7 +195,7 @@ def _weights(table: Table, column: str) -> NDArray[np.float32]:
     made = numbers.astype(np.float32)
     if (made <= 0).any():
         at = int((made <= 0).argmax())
-        raise DataError(f"The weight in {table.place(at, column)} is {numbers[at]:g}; it must be greater than 0.")
+        raise DataError(f"The weight in {table.location(at, column)} is {numbers[at]:g}; it must be greater than 0.")
     return made
 
 
@@ -206,7 +206,7 @@ def split_masks(table: Table, column: str) -> dict[str, NDArray[np.bool_]]:
         if word not in SPLIT_WORDS:
             at = int(pc.index(texts, pa.scalar(word, texts.type)).as_py())
             raise DataError(
-                f"There is '{word[:40]}' in {table.place(at, column)}; a split is train, val, test or an empty cell."
+                f"There is '{word[:40]}' in {table.location(at, column)}; a split is train, val, test or an empty cell."
             )
     masks = {}
     for name in ("train", "val", "test"):

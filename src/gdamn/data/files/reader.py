@@ -1,10 +1,10 @@
-"""Own files by their suffix: read, checked against their hashes, assembled, split."""
+"""Files by their suffix: read, checked against their hashes, assembled, split."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from . import FOLDER, INDEX, SUFFIXES, TABLES, XML, limits
 from .options import Options
 from .parts import Parts, from_tables, with_unknown
 from .roles import edge_roles, node_roles
-from .tables import Table, header, read_table
+from .table import Table
 
 
 def load(
@@ -90,9 +90,9 @@ def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) 
     if given:
         raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
     if suffix == ".npz":
-        from .npz_graph import read_archive
+        from .npz import read_npz
 
-        return read_archive(nodes)
+        return read_npz(nodes)
     from .torch_file import read_torch
 
     return read_torch(nodes)
@@ -123,13 +123,35 @@ def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) 
     return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
 
 
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
+    """A table from a CSV, TSV or Parquet file, all of its columns or these; those that it lacks are left out."""
+    from .csv_table import read_csv
+    from .parquet_table import read_parquet
+
+    size = limits.check_file(path)
+    try:
+        return read_parquet(path, columns) if _is_parquet(path) else read_csv(path, size, columns)
+    except (OSError, MemoryError) as cause:
+        raise DataError(
+            f"'{path}' can't be read: {getattr(cause, 'strerror', None) or cause or 'no memory'}."
+        ) from None
+
+
 def _outline(path: Path) -> Table:
     """A table's columns without its rows."""
     import pyarrow as pa
 
-    names = header(path)
+    from .csv_table import csv_header
+    from .parquet_table import parquet_header
+
+    limits.check_file(path)
+    names = parquet_header(path) if _is_parquet(path) else csv_header(path)
     empty = pa.table({name: pa.array([], pa.string()) for name in names})
-    return Table(empty, str(path), first=1 if path.suffix.lower() == ".parquet" else 2)
+    return Table(empty, str(path), first=1 if _is_parquet(path) else 2)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
 
 
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import DataError
 from .options import Options
-from .tables import Table
+from .table import Table
 
 ID_NAMES = ("id", "node", "node_id")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"))
@@ -68,19 +68,19 @@ def role_notes(roles: Roles, ends: Ends) -> tuple[str, ...]:
 
 
 def not_used(columns: Sequence[str], file: str, weighted: bool) -> tuple[str, ...]:
-    """What is told of columns or attributes of the edges that nothing reads."""
+    """The note about columns or attributes of the edges that nothing reads."""
     if not columns:
         return ()
     shown = ", ".join(f"'{name}'" for name in columns[:SHOWN])
     more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
     what = "column" if len(columns) == 1 else "columns"
-    told = "" if weighted else "; name the one with the weights with --weight"
+    advice = "" if weighted else "; name the one with the weights with --weight"
     verb = "is" if len(columns) == 1 else "are"
-    return (f"{Path(file).name}: {what} {shown}{more} of the edges {verb} not used{told}.",)
+    return (f"{Path(file).name}: {what} {shown}{more} of the edges {verb} not used{advice}.",)
 
 
 def not_read(names: Sequence[str], file: str) -> tuple[str, ...]:
-    """What is told of arrays or tensors in a file that nothing reads."""
+    """The note about arrays or tensors in a file that nothing reads."""
     shown = ", ".join(f"'{name[:40]}'" for name in names[:SHOWN])
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     verb = "is" if len(names) == 1 else "are"
@@ -170,9 +170,9 @@ def edge_roles(table: Table, options: Options) -> Ends:
 
 def _by_place(table: Table, options: Options, source: str, target: str) -> tuple[str, ...]:
     """The ends of the edges that were taken because their columns stand first."""
-    told = [] if options.source else [f"source is column '{source}' (the first)"]
-    told += [] if options.target else [f"target is column '{target}' (the second)"]
-    return (f"{Path(table.name).name}: {', '.join(told)}.",) if told else ()
+    taken = [] if options.source else [f"source is column '{source}' (the first)"]
+    taken += [] if options.target else [f"target is column '{target}' (the second)"]
+    return (f"{Path(table.name).name}: {', '.join(taken)}.",) if taken else ()
 
 
 def _is_number(text: str) -> bool:

@@ -1,7 +1,7 @@
 """PyTorch files with a PyTorch Geometric ``Data`` or a dictionary of tensors, read without running code from them.
 
 ``torch.load`` with ``weights_only`` knows tensors and plain containers; PyG's own classes for a ``Data`` are added
-for the time of reading. What it can't refuse is looked at before: archives that unpack to more than they are, and
+for the time of reading. What it can't refuse is checked before: archives that unpack to more than they are, and
 tuples nested in themselves, which would take forever to hash.
 """
 
@@ -18,12 +18,11 @@ import numpy as np
 from ...errors import DataError, GraphError, in_short
 from ...graph.validation import is_weight
 from . import limits
+from .node_arrays import MASKS, SETS, check_features, ids_of, labels_of, masks_of
 from .npz import DAMAGED
-from .npz_graph import SETS, check_features, ids_of, labels_of, masks_of
 from .parts import Parts
 from .roles import not_read
 
-MASKS = tuple(f"{name}_mask" for name in SETS)
 READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16
@@ -34,7 +33,7 @@ _GETS = ("BINGET", "LONG_BINGET", "GET")
 
 def read_torch(path: Path) -> Parts:
     """What a file of ``torch.save`` holds."""
-    _look(path)
+    _check_bounds(path)
     values = _values(_load(path), path)
     edges = _array(values.get("edge_index"), path, "edge_index")
     if edges is None:
@@ -72,7 +71,7 @@ def _others(values: dict[str, Any]) -> list[str]:
     return left if used or attributes is None else [*left, "edge_attr"]
 
 
-def _look(path: Path) -> None:
+def _check_bounds(path: Path) -> None:
     """Refuse what can't be bounded once it is being read."""
     try:
         if not zipfile.is_zipfile(path):
@@ -131,9 +130,9 @@ def _load(path: Path) -> Any:
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as cause:  # torch raises whatever a broken file leads to
         lines = str(cause).strip().splitlines()
-        told = next((line for line in lines if "Unsupported" in line or "GLOBAL" in line), lines[0] if lines else "")
+        line = next((line for line in lines if "Unsupported" in line or "GLOBAL" in line), lines[0] if lines else "")
         hint = "it must hold tensors only: save a PyTorch Geometric Data, or a dictionary of tensors"
-        reason = f" ({told.strip()[:160].rstrip('.')})" if told else ""
+        reason = f" ({line.strip()[:160].rstrip('.')})" if line else ""
         raise DataError(f"'{path}' can't be opened safely or is damaged{reason}; {hint}.") from None
 
 
@@ -194,9 +193,9 @@ def _names(value: Any, path: Path) -> list[str] | None:
 
 
 def _number_of_nodes(values: dict[str, Any], x: Any, y: Any, edges: Any, path: Path) -> int:
-    told = values.get("num_nodes")
-    if isinstance(told, int) and not isinstance(told, bool):
-        n = told
+    count = values.get("num_nodes")
+    if isinstance(count, int) and not isinstance(count, bool):
+        n = count
     elif x is not None or y is not None:
         n = (x if x is not None else y).shape[0] if (x if x is not None else y).ndim else 0
     else:

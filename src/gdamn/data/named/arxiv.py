@@ -15,11 +15,16 @@ from ...errors import ConfigError, DataError, in_short
 from ...graph.graph import Graph
 from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure, locate, missing
-from ..files.npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
+from ..files.node_arrays import MASKS
+from ..files.npz import ADJACENCY, ATTRIBUTES
+from .published import consistent, open_published
 
 OGB_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 OGB_LIMIT = 1 << 30
 """No file of ogbn-arxiv unpacks to more than this; one that does is refused."""
+
+NEWER = "test_mask_2021plus"
+"""The array that marks every paper from 2021 on."""
 
 _OGB_FILES = (
     "raw/edge.csv.gz",
@@ -47,7 +52,7 @@ def load_ogbn_arxiv(name: str, *, data_root: Root = None, seed: int = 0, split: 
         )
     table = {file: _read_csv(folder / file, float if "feat" in file else int) for file in _OGB_FILES}
     pairs, features, labels, train, val, test = table.values()
-    with fitting(name, folder):
+    with consistent(name, folder):
         return Graph.build(
             pairs.T,
             features,
@@ -71,7 +76,7 @@ def _read_csv(path: Path, kind: type) -> NDArray[Any]:
                 if size > OGB_LIMIT:
                     raise DataError(f"The file {path} would unpack to more than {OGB_LIMIT:,} bytes; it isn't read.")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty table has no first column, which is told below
+            warnings.simplefilter("ignore")  # an empty table has no first column, which Graph.build refuses
             return np.loadtxt(path, dtype=np.int64 if kind is int else np.float32, delimiter=",", ndmin=2)
     except (OSError, zlib.error, ValueError, EOFError) as error:
         raise DataError(f"The file {path} can't be read as a table of numbers: {in_short(error)}.") from None
@@ -93,18 +98,17 @@ def load_arxiv_2023(
         raise ConfigError(f"The test set of {name} is '2021plus' or 'official', not {test!r}.")
     wanted = FileSet(title=name, folder="arxiv", files=(DataFile("arxiv_2023.npz"),), also=(".",))
     path = ensure(wanted, data_root) / wanted.files[0].name
-    masks = ("train_mask", "val_mask", "test_mask", "test_mask_2021plus")
-    arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels", *masks))
-    train, val = arrays["train_mask"], arrays["val_mask"]
-    with fitting(name, path):
-        tested = arrays["test_mask"] if test == "official" else arrays["test_mask_2021plus"] & ~train & ~val
+    archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS, NEWER))
+    with consistent(name, path):
+        masks = archive.masks("test_mask" if test == "official" else NEWER) or {}
+        train, val, tested = (mask[:, 0] for mask in masks.values())
         return Graph.build(
-            edges(arrays, path),
-            csr(arrays, "attr", path),
-            arrays["labels"],
+            archive.edges()[0],
+            archive.features(),
+            archive.arrays["labels"],
             train_mask=train,
             val_mask=val,
-            test_mask=tested,
+            test_mask=tested if test == "official" else tested & ~train & ~val,
             name=name,
             meta={"split": "by year", "test": test},
         )

@@ -6,8 +6,9 @@ import numpy as np
 
 from ...graph.graph import Graph
 from ..fetch import DataFile, FileSet, Root, ensure
-from ..files.npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
+from ..files.npz import ADJACENCY, ATTRIBUTES
 from ..splits import per_class_split
+from .published import consistent, open_published
 
 BASE_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
 
@@ -36,15 +37,16 @@ def load_coauthor(name: str, *, data_root: Root = None, seed: int = 0, split: in
     """One of the two data sets; features are 1 where a key word occurs at all, as is customary."""
     wanted = file_set(name)
     path = ensure(wanted, data_root) / wanted.files[0].name
-    arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
-    with fitting(name, path):
-        features = csr(arrays, "attr", path)
+    archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
+    with consistent(name, path):
+        labels = archive.arrays["labels"]
+        features = archive.features()
         features.data = (features.data > 0).astype(np.float32)
-        train, val, test = per_class_split(arrays["labels"], TRAIN, VAL, split)
+        train, val, test = per_class_split(labels, TRAIN, VAL, split)
         return Graph.build(
-            edges(arrays, path),
+            archive.edges()[0],
             features,
-            arrays["labels"],
+            labels,
             train_mask=train,
             val_mask=val,
             test_mask=test,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ...graph.graph import Graph
 from ..fetch import DataFile, FileSet, Root, ensure
-from ..files.npz import ADJACENCY, ATTRIBUTES, csr, edges, fitting, read_npz
+from ..files.node_arrays import MASKS
+from ..files.npz import ADJACENCY, ATTRIBUTES
+from .published import consistent, open_published
 
 SPLITS = 10
 
@@ -15,16 +17,17 @@ def load_heterophily(name: str, *, data_root: Root = None, seed: int = 0, split:
     """One of the two data sets with public split number ``split % 10``."""
     wanted = FileSet(title=name, folder="heterophily", files=(DataFile(_FILES[name]),), also=(".",))
     path = ensure(wanted, data_root) / _FILES[name]
-    arrays = read_npz(path, (*ADJACENCY, *ATTRIBUTES, "labels", "train_mask", "val_mask", "test_mask"))
+    archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS))
     column = split % SPLITS
-    with fitting(name, path):
+    with consistent(name, path):
+        train, val, test = (mask[:, column] for mask in (archive.masks() or {}).values())
         return Graph.build(
-            edges(arrays, path),
-            csr(arrays, "attr", path),
-            arrays["labels"],
-            train_mask=arrays["train_mask"][:, column],
-            val_mask=arrays["val_mask"][:, column],
-            test_mask=arrays["test_mask"][:, column],
+            archive.edges()[0],
+            archive.features(),
+            archive.arrays["labels"],
+            train_mask=train,
+            val_mask=val,
+            test_mask=test,
             name=name,
             meta={"split": column},
         )

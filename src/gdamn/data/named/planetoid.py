@@ -13,7 +13,7 @@ from ...errors import DataError, in_short
 from ...graph.graph import Graph
 from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure
-from ..files.npz import fitting
+from .published import consistent
 from .safe_pickle import read_pickle
 
 BASE_URL = "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/"
@@ -75,7 +75,7 @@ def load_planetoid(name: str, *, data_root: Root = None, seed: int = 0, split: i
     folder = ensure(file_set(name), data_root)
     part = {key: read_pickle(folder / f"ind.{name}.{key}") for key in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
     test = _read_index(folder / f"ind.{name}.test.index")
-    with fitting(name, folder):
+    with consistent(name, folder):
         return _assemble(name, part, test)
 
 

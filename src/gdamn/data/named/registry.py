@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, DataError
-from ..files import is_own
+from ..files import is_path
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -152,7 +152,7 @@ def load(
     """Load a data set by name.
 
     Args:
-        name: one of :data:`DATASETS` (upper case and underscores are forgiven), or the path of own files
+        name: one of :data:`DATASETS` (upper case and underscores are forgiven), or the path of files
             (:mod:`gdamn.data.files`).
         data_root: folder to look into first; then the one in ``GDAMN_DATA``, then the user's cache folder.
         seed: seed of everything random: the split, planted noise, synthetic graphs.
@@ -160,9 +160,9 @@ def load(
         noise: plant this many random inter-class edges per edge, see :func:`gdamn.data.noise.plant`.
         **options: what this data set's loader takes beyond that (``DATASETS[name].options``).
     """
-    if is_own(str(name)):
-        own = _own(str(name), seed, split, options)
-        return own if noise == 0 else _planted(own, noise, seed)
+    if is_path(str(name)):
+        graph = _from_files(str(name), seed, split, options)
+        return graph if noise == 0 else _planted(graph, noise, seed)
     info = _info(name)
     unknown = sorted(set(options) - set(info.options))
     if unknown:
@@ -175,13 +175,13 @@ def load(
     module, function = info.loader.split(":")
     loader = getattr(importlib.import_module(f".{module}", __package__), function)
     number = seed if split is None else split
-    graph: Graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), **options)
+    graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), **options)
     graph = replace(graph, meta={**graph.meta, "dataset": info.name, "seed": int(seed)})
     return graph if noise == 0 else _planted(graph, noise, seed)
 
 
-def _own(path: str, seed: int, split: int | None, options: dict[str, Any]) -> Graph:
-    """The graph of own files."""
+def _from_files(path: str, seed: int, split: int | None, options: dict[str, Any]) -> Graph:
+    """The graph of a person's files."""
     from ..files import load as read
 
     _check_numbers(seed, split)

@@ -1,4 +1,4 @@
-"""Quotes in CSV and TSV files: texts that go on over line breaks, told from stray quotes that swallow rows.
+"""Quotes in CSV and TSV files: texts with line breaks, distinguished from stray quotes that swallow rows.
 
 A stray quote at the begin of a cell takes in everything up to the next quote of the file, in silence: whole rows become
 part of one cell. A text with line breaks in it looks the same to a parser. What tells them apart:
@@ -38,7 +38,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
-class Taken:
+class MultilineCell:
     """A cell in quotes that goes on over line breaks.
 
     Attributes:
@@ -72,7 +72,7 @@ class Kinds:
                 kinds.add(kind(cell))
 
     def fit(self, cells: Sequence[str]) -> bool:
-        """Whether the cells could begin a row; where too few are there to compare, texts tell by their blanks."""
+        """Whether the cells could begin a row; with too few rows to compare, by its blanks alone."""
         for cell, kinds in zip(cells, self.seen, strict=False):
             found = kind(cell)
             known = kinds if self.rows >= ENOUGH else {"word", "words", "number"}
@@ -82,8 +82,8 @@ class Kinds:
 
 
 @dataclass
-class Found:
-    """What a look at a file found.
+class Scan:
+    """The multiline cells of a file.
 
     Attributes:
         count: all cells that go on over line breaks.
@@ -93,9 +93,9 @@ class Found:
     """
 
     count: int = 0
-    first: Taken | None = None
+    first: MultilineCell | None = None
     texts: Counter[int] = field(default_factory=Counter)
-    stray: list[Taken] = field(default_factory=list)
+    stray: list[MultilineCell] = field(default_factory=list)
 
 
 def kind(cell: str) -> str:
@@ -114,7 +114,7 @@ def kind(cell: str) -> str:
 def has_quotes(path: Path, delimiter: str) -> bool:
     """Whether there is a quote in the file at all; one that is never closed is refused.
 
-    An odd number of quotes is the sign of that; only then is it worth the time to look where.
+    An odd number of quotes is the sign of that; only then is it worth the time to search for it.
     """
     with path.open("rb") as file:
         quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
@@ -149,20 +149,20 @@ def filled_lines(path: Path) -> int:
 
 
 def texts_over_lines(path: Path, delimiter: str, names: Sequence[str]) -> str:
-    """What to tell of texts with line breaks, empty where there are none; stray quotes are refused."""
-    found = _look(path, delimiter, len(names))
-    if found.stray:
-        raise _stray(path, names, found.stray)
-    first = found.first
+    """The note about texts with line breaks, empty where there are none; stray quotes are refused."""
+    scan = _scan(path, delimiter, len(names))
+    if scan.stray:
+        raise _stray(path, names, scan.stray)
+    first = scan.first
     if first is None:
         return ""
     return (
-        f"'{path.name}': {found.count:,} cells in quotes go on over line breaks, the first one from line "
+        f"'{path.name}': {scan.count:,} cells in quotes go on over line breaks, the first one from line "
         f"{first.line:,} to {first.line + first.lines:,}; each counts as one text."
     )
 
 
-def _stray(path: Path, names: Sequence[str], stray: Sequence[Taken]) -> DataError:
+def _stray(path: Path, names: Sequence[str], stray: Sequence[MultilineCell]) -> DataError:
     first = stray[0]
     name = " ".join(names[first.column].split())[:40] if first.column < len(names) else f"number {first.column + 1}"
     last = first.line + first.lines
@@ -175,9 +175,9 @@ def _stray(path: Path, names: Sequence[str], stray: Sequence[Taken]) -> DataErro
     )
 
 
-def _look(path: Path, delimiter: str, width: int) -> Found:
+def _scan(path: Path, delimiter: str, width: int) -> Scan:
     """All cells that go on over line breaks, sorted into texts and stray quotes."""
-    found, doubts = Found(), list[Taken]()
+    found, doubts = Scan(), list[MultilineCell]()
     kinds = Kinds([set() for _ in range(width)], max(20, SAMPLE // max(width, 1)))
     header = True
     for line, lines, row in _rows(path, delimiter):
@@ -228,7 +228,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str
             ) from None
 
 
-def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[Taken]:
+def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[MultilineCell]:
     """The cells of one row that go on over line breaks."""
     at = column = 0
     while at < len(text):
@@ -239,7 +239,7 @@ def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iter
             if len(inside) > 1:
                 closed = text[end + 1 : end + 2] in ("", delimiter, "\r", "\n")
                 rows = _as_rows(inside, delimiter, width, column, cells)
-                yield Taken(line, column, len(inside) - 1, closed, rows)
+                yield MultilineCell(line, column, len(inside) - 1, closed, rows)
                 line += len(inside) - 1
             end += 1
         behind = text.find(delimiter, end)
@@ -275,7 +275,7 @@ def _as_rows(inside: Sequence[str], delimiter: str, width: int, column: int, cel
 
 @contextmanager
 def _wide_fields() -> Iterator[None]:
-    """Let Python's reader take cells as long as a block, for the time of a look."""
+    """Let Python's reader take cells as long as a block, for the time of a scan."""
     before = csv.field_size_limit(BLOCK)
     try:
         yield

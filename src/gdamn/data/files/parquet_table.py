@@ -1,0 +1,64 @@
+"""Parquet files as tables, bounded before they are unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from ...errors import DataError, in_short
+from . import limits
+from .table import Table, bounded_batches, unique_names, wanted_columns
+
+
+def parquet_header(path: Path) -> list[str]:
+    """The names of the columns."""
+    with _open(path) as file:
+        return unique_names(list(file.schema_arrow.names), path)
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Table:
+    """The table, all of its columns or these; those that it lacks are left out."""
+    with _open(path) as file:
+        texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
+    with _open(path, texts) as file:
+        names = unique_names(list(file.schema_arrow.names), path)
+        wanted = wanted_columns(names, columns)
+        rows = file.metadata.num_rows
+        if rows > limits.MOST_NODES or rows * max(len(wanted), 1) > limits.MOST_CELLS:
+            raise DataError(f"'{path}' says it has {rows:,} rows of {len(wanted)} columns; that is too many.")
+        groups = (file.metadata.row_group(at) for at in range(file.metadata.num_row_groups))
+        limits.check_bytes(path, "its row groups", sum(group.total_byte_size for group in groups))
+        read = [0]
+
+        def counted() -> Iterator[Any]:
+            for batch in file.iter_batches(columns=wanted):
+                read[0] += batch.num_rows
+                yield batch
+
+        schema = pa.schema([file.schema_arrow.field(name) for name in wanted])
+        try:
+            made = pa.Table.from_batches(
+                list(bounded_batches(counted(), path, len(wanted), lambda: read[0], max(rows, 1))), schema=schema
+            )
+            made.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
+        except (pa.ArrowException, OSError) as cause:
+            raise DataError(f"'{path}' is damaged: {in_short(cause)}.") from None
+    return Table(made, str(path))
+
+
+def _is_text(kind: Any) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
+
+
+def _open(path: Path, packed: Sequence[str] = ()) -> Any:
+    """The file; columns named in ``packed`` are read with each value once, so that they can't explode."""
+    try:
+        file = pa.parquet.ParquetFile(str(path), memory_map=False, read_dictionary=list(packed))
+        [field.name for field in file.schema_arrow]  # a name that isn't UTF-8 is an error only when it is asked for
+        return file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
+        raise DataError(f"'{path}' is not a Parquet file, or it is damaged: {in_short(cause)}.") from None

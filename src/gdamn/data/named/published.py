@@ -1,0 +1,33 @@
+"""What the loaders of published files share: archives that must be whole, and one sentence where files disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...errors import DataError, GdamnError, in_short
+from ...system.reading import check_file
+from ..files.npz import Archive, ArchiveError, open_archive
+
+
+def open_published(path: Path, names: Sequence[str]) -> Archive:
+    """An npz archive with all arrays of these names; others in it (some pickled) are never opened."""
+    check_file(path, empty=True)
+    try:
+        archive = open_archive(path, names)
+    except ArchiveError as problem:
+        raise DataError(f"The file {path} can't be read: {problem.reason}; replace it by the published one.") from None
+    missing = next((name for name in names if name not in archive.arrays), None)
+    if missing is not None:
+        raise DataError(f"The file {path} lacks an array that it should have: {missing}.")
+    return archive
+
+
+@contextmanager
+def consistent(name: str, where: Path) -> Iterator[None]:
+    """Say in one sentence that files don't make a graph together, whatever NumPy says of them."""
+    try:
+        yield
+    except (GdamnError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+        raise DataError(f"The files of {name} in {where} don't fit together: {in_short(error)}.") from None

@@ -11,10 +11,7 @@ from types import FrameType
 import pytest
 from typer.testing import CliRunner
 
-from gdamn.cli import report as cli_report
 from gdamn.cli import root as cli
-from gdamn.cli import search as cli_search
-from gdamn.cli import using as cli_after
 from gdamn.data.files.folder import read_folder
 from gdamn.data.files.npz import read_npz
 from gdamn.data.named.safe_pickle import read_pickle
@@ -31,7 +28,6 @@ from gdamn.system import reading
 from gdamn.using.new_files import read_encoder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
-APPS = (cli_after.app, cli_report.app, cli_search.app)
 SECONDS = 30
 
 
@@ -180,7 +176,7 @@ def test_toml_that_is_fine() -> None:
 def test_names_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GDAMN_OFFLINE", "1")
     monkeypatch.setenv("GDAMN_DATA", str(tmp_path))
-    monkeypatch.setattr("gdamn.data.files.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("gdamn.data.fetch.cache_root", lambda: tmp_path)
     long = "x" * 300
     for words in (
         ("train", "--config", long),

@@ -1,4 +1,4 @@
-"""The commands that run many fits: ``gdamn tune`` and ``gdamn replicate``."""
+"""The command ``gdamn tune``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ..errors import ConfigError
 from ..estimators import accuracy
 from ..runs.spec import data_name
 from . import display
-from .root import DataRoot, app, reporting
+from .options import DataRoot
+from .root import app, reporting
 
 
 @app.command(epilog="Example: gdamn tune cora --trials 50 --seeds 4 --out runs/tune-cora")
@@ -57,56 +58,3 @@ def tune(
     title += f" of {nodes}" if nodes else ""
     display.show_rows(title, ("setting", "value"), rows)
     display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
-
-
-@app.command(epilog="Example: gdamn replicate results/cora-gdamn.json --seeds 2")
-@reporting()
-def replicate(
-    result: Annotated[
-        Path, typer.Argument(help="A file of results/, the summary.json of a run, a compare.json or a table's JSON.")
-    ],
-    method: Annotated[str | None, typer.Option(help="The method, where the file has several.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="The data set, where the file has several.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Only the first so many seeds.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes that train seeds side by side.")] = 1,
-    data_root: DataRoot = None,
-) -> None:
-    """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""
-    from ..runs.replicate import replicate as again
-
-    with display.ProgressView() as view:
-        rows = again(
-            result,
-            method=method,
-            dataset=dataset,
-            most_seeds=seeds,
-            jobs=jobs,
-            data_root=data_root,
-            progress=view.update,
-        )
-    shown = []
-    for row in rows:
-        values = (accuracy.short(row[when], row["nodes"]) for when in ("published", "now"))
-        shown.append((row["seed"], *values, "yes" if row["same"] else "no"))
-    nodes = accuracy.count_text([row["nodes"] for row in rows])
-    title = f"Test accuracy{f' on {nodes}' if nodes else ''} (95 % interval), published and now"
-    display.show_rows(title, ("seed", "published", "now", "same"), shown)
-    if not all(row["same"] for row in rows):
-        raise typer.Exit(1)
-
-
-@app.command(epilog="Example: gdamn results results --write README.md")
-@reporting()
-def results(
-    folder: Annotated[Path, typer.Argument(help="Folder with the summary.json of runs, under any name.")] = Path(
-        "results"
-    ),
-    write: Annotated[Path | None, typer.Option(help="Put the table between the markers of this document.")] = None,
-) -> None:
-    """Show published results as a table, or write it into a document."""
-    from ..experiments.published import COLUMNS, SHORT, markdown, read_peers, read_results, table_rows, write_into
-
-    rows = table_rows(read_results(folder), read_peers(folder))
-    display.show_rows("Results", [COLUMNS[at] for at in SHORT], [[row[at] for at in SHORT] for row in rows])
-    if write is not None:
-        write_into(write, markdown(rows))

@@ -1,7 +1,7 @@
 """Own graphs: from a person's files (CSV, TSV, Parquet, npz, PyTorch, GraphML, GEXF) to a :class:`gdamn.graph.Graph`.
 
-    >>> from gdamn import own
-    >>> graph = own.load("nodes.csv", edges="edges.csv", label="topic")
+    >>> from gdamn.data import files
+    >>> graph = files.load("nodes.csv", edges="edges.csv", label="topic")
 
 This module is light: what reads files is imported on first use, because the command line asks :func:`is_own` early.
 """
@@ -12,16 +12,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .formats import FORMATS, TABLES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...graph.graph import Graph
 
-TABLES = (".csv", ".tsv", ".parquet")
-XML = (".graphml", ".gexf")
-SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
+__all__ = ["FOLDER", "FORMATS", "INDEX", "RECORDED", "TABLES", "is_own", "load", "prepare"]
+
 FOLDER, INDEX = ".graph", "graph.json"
-"""A folder of arrays that ``gdamn data convert`` makes (scale/folder.py), and the file in it that describes them."""
+"""A folder of arrays that ``gdamn data convert`` makes (folder.py), and the file in it that describes them."""
 
 RECORDED = ("sha256", "missing")
 """Options that ``config.toml`` keeps for the replay and nobody need give."""

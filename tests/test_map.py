@@ -240,3 +240,22 @@ def test_every_row_of_the_tables_of_places_names_a_file_and_what_is_in_it(doc: s
     rows = table(DOCS[doc], head)
     assert len(rows) >= 10
     assert all(re.search(r"`[\w/]+\.py`: `\w+", row[1]) for row in rows)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_belongs_there_and_gives_the_names_it_lists(room: str) -> None:
+    package = importlib.import_module(f"gdamn.{room}")
+    assert "Belongs here: " in (package.__doc__ or "")
+    for name in getattr(package, "__all__", ()):
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+    with pytest.raises(AttributeError, match="nowhere"):
+        _ = package.nowhere
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_imported_alone_and_loads_neither_torch_nor_sklearn(room: str) -> None:
+    heavy = "('torch', 'sklearn', 'numba', 'matplotlib')"
+    code = f"import sys, gdamn.{room}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

@@ -53,9 +53,7 @@ ONE_PROCESS = {"tune"}
 """Commands without --jobs."""
 TIMES = {"seconds_per_seed", "peak_rss_mb", "seconds"}
 IMPORTS = (
-    "gdamn.cli.compare",
-    "gdamn.cli.reproduce",
-    "gdamn.cli.search",
+    "gdamn.cli",
     "gdamn.runs.run",
     "gdamn.estimators.gdamn",
     "gdamn.runs.tune",

@@ -5,11 +5,11 @@ Names are loaded on first use, so that ``import gdamn`` and ``gdamn --help`` don
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .system import moved
+from .system.lazy import exports
 from .system.versions import __version__
 
 # Threads that wait for each other by spinning make a fit several times slower on a machine with other work.
@@ -39,12 +39,4 @@ if TYPE_CHECKING:
     from .graph.graph import Graph
     from .model.settings import Settings
 
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module 'gdamn' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = exports(__name__, _WHERE)

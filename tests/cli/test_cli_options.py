@@ -10,26 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from gdamn.cli import compare as cli_compare
-from gdamn.cli import convert as cli_convert
-from gdamn.cli import doctor as cli_doctor
-from gdamn.cli import inspect as cli_inspect
-from gdamn.cli import report as cli_report
-from gdamn.cli import reproduce as cli_reproduce
 from gdamn.cli import root as cli
-from gdamn.cli import search as cli_search
-from gdamn.cli import using as cli_after
 from gdamn.errors import ConfigError
 from gdamn.estimators.gdamn import GDAMN
 from gdamn.model.settings import Settings
 from gdamn.runs.spec import RunSpec
-from gdamn.system import folders
-
-MODULES = (
-    *(cli_after, cli_compare, cli_convert, cli_doctor, cli_inspect, cli_report, cli_reproduce, cli_search),
-    folders,
-)
-"""The commands are added when these are imported."""
 
 NODES = "id,label,x\n" + "".join(f"n{i},{'ab'[i % 2]},{i}\n" for i in range(20))
 EDGES = "source,target\n" + "".join(f"n{i},n{(i + 1) % 20}\n" for i in range(20))

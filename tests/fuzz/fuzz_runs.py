@@ -15,7 +15,7 @@ import pyarrow as pa
 from fuzz_kinds import Target
 from fuzz_own import NODES
 
-from gdamn.cli.root import parse_pairs
+from gdamn.cli.parsing import parse_pairs
 from gdamn.data.encode import Encoder
 from gdamn.data.files.table import Table
 from gdamn.estimators.weighted_edges import attention

@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn.cli import convert as cli_convert
-from gdamn.cli import inspect as cli_inspect
-from gdamn.cli import report as cli_report
 from gdamn.cli import root as cli
-from gdamn.cli import using as cli_after
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-APPS = (cli_after.app, cli_convert.data_app, cli_inspect.app, cli_report.app)
 NODES = "id,label,x\n" + "".join(f"n{i},{'ab'[i % 2]},{i}\n" for i in range(20))
 EDGES = "source,target\n" + "".join(f"n{i},n{(i + 1) % 20}\n" for i in range(20))
 NEW = ("predict", "run", "--nodes", "new.csv", "--edges", "new-edges.csv")

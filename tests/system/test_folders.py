@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gdamn.cli import compare as cli_compare
-from gdamn.cli import convert as cli_convert
-from gdamn.cli import reproduce as cli_reproduce
 from gdamn.cli import root as cli
-from gdamn.cli import search as cli_search
 from gdamn.errors import OutputError
 from gdamn.runs import run as runs
 from gdamn.runs.compare import engine
@@ -26,8 +22,6 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 STORED = Path(__file__).parents[1] / "stored"
 OPTIONS = {"num_nodes": 40, "num_classes": 2, "train_per_class": 4, "val_per_class": 4}
 SPEC = RunSpec("sbm", "mlp", (0,), options=OPTIONS, settings={"epochs": 2})
-APPS = (cli_compare.app, cli_reproduce.app, cli_search.app, cli_convert.data_app)
-"""Their commands are added when they are imported."""
 
 FOREIGN = {
     "config.toml": b"[site]\nname = 'mine'\n",

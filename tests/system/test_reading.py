@@ -11,10 +11,7 @@ from types import FrameType
 import pytest
 from typer.testing import CliRunner
 
-from gdamn.cli import report as cli_report
 from gdamn.cli import root as cli
-from gdamn.cli import search as cli_search
-from gdamn.cli import using as cli_after
 from gdamn.data.files.folder import read_folder
 from gdamn.data.named.published import open_published
 from gdamn.data.named.safe_pickle import read_pickle
@@ -31,7 +28,6 @@ from gdamn.system import reading
 from gdamn.using.new_files import read_encoder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
-APPS = (cli_after.app, cli_report.app, cli_search.app)
 SECONDS = 30
 
 

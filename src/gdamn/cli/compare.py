@@ -9,23 +9,13 @@ import typer
 
 from . import display
 from . import file_options as files
+from .options import Changes, DataRoot, Jobs, Refit, Threads
 from .parsing import parse_pairs
-from .root import DataRoot, app, reporting, seed_range
+from .root import app, reporting
+from .train import seed_range
 
 if TYPE_CHECKING:
     from ..runs.compare.engine import Outcome
-
-Jobs = Annotated[int, typer.Option(min=1, help="Processes that fit side by side; the results stay the same.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change a setting of every method that has it, or METHOD.KEY=VALUE of one; may be repeated.",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Do again what --out holds with other settings.")]
 
 
 @app.command(
@@ -53,7 +43,7 @@ def compare(
     ] = None,
     settings: Changes = None,
     data_root: DataRoot = None,
-    force: Force = False,
+    force: Refit = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else.")] = False,
 ) -> None:
     """Compare methods on a data set: the same splits and seeds for all, and paired tests against the highest mean.

@@ -11,7 +11,9 @@ from ..data import progress
 from ..data.files import is_path
 from . import display
 from . import file_options as files
-from .root import DataRoot, data_app, reporting
+from .data import data_app
+from .options import DataRoot
+from .root import reporting
 
 
 @data_app.command(

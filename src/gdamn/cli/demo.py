@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import display
+from .root import app, reporting
+
 DATASET = "digits"
 NOISE = 1.0
 SHOWN = (
@@ -16,6 +19,13 @@ SHOWN = (
     ("gcn", "trusts every edge"),
     ("mlp", "sees no edges"),
 )
+
+
+@app.command(epilog="Example: gdamn demo")
+@reporting()
+def demo() -> None:
+    """Show in a minute how a noisy graph is cleaned; needs no download and writes no files."""
+    run_demo()
 
 
 def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -> dict[str, Any]:
@@ -29,7 +39,6 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
     from ..estimators import registry as methods
     from ..estimators.accuracy import short
     from ..runs import run as runs
-    from . import display
 
     graph = data.load(DATASET, seed=seed, noise=NOISE)
     planted = int(graph.meta["planted"].sum()) // 2
@@ -66,8 +75,6 @@ def _named(view: Any, name: str) -> Any:
 
 def _show_noise(noise: dict[str, float], true: int) -> None:
     """What gdamn did to the edges."""
-    from . import display
-
     planted = noise["planted"]
     rows = [
         ("planted edges that were cut", f"{noise['cut_share'] * planted:,.0f} of {planted:,.0f}"),

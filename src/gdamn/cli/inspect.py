@@ -14,7 +14,8 @@ from ..errors import ConfigError
 from ..runs.outputs import check_output
 from . import display
 from . import file_options as files
-from .root import DataRoot, app, reporting
+from .options import DataRoot
+from .root import app, reporting
 
 if TYPE_CHECKING:
     from ..inspect.facts import Facts

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from . import display
-from .root import DataRoot, app, reporting
-from .using import Force, check_written
+from .finished_run import check_written
+from .options import DataRoot, Force
+from .root import app, reporting
 
 
 @app.command(

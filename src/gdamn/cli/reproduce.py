@@ -10,9 +10,9 @@ import typer
 
 from ..estimators import accuracy
 from . import display
-from .compare import Changes, Force, Jobs, Threads
+from .options import Changes, DataRoot, Jobs, Refit, Threads
 from .parsing import parse_pairs
-from .root import DataRoot, app, reporting
+from .root import app, reporting
 
 if TYPE_CHECKING:
     from ..experiments.every import Asked
@@ -64,7 +64,7 @@ def reproduce(
     threads: Threads = None,
     settings: Changes = None,
     data_root: DataRoot = None,
-    force: Force = False,
+    force: Refit = False,
 ) -> None:
     """Run a table or figure of the paper again, and set ours beside it; all does everything.
 

@@ -1,16 +1,17 @@
-"""Named data sets, planted noise, splits and converters.
+"""Named data sets, people's own files, encoding, splits and planted noise: whatever becomes a Graph.
 
     >>> from gdamn.data import load
     >>> graph = load("digits", noise=1.0, seed=0)
 
-Importing this package loads neither torch nor scikit-learn: each loader imports what it needs when it is called.
+Belongs here: readers and what they need. Importing this package loads neither torch nor scikit-learn: each loader
+imports what it needs when it is called.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..system.lazy import exports
 from .named.registry import DATASETS, DataInfo, load
 
 if TYPE_CHECKING:
@@ -43,12 +44,4 @@ __all__ = [
     "to_scipy",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module 'gdamn.data' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = exports(__name__, _WHERE)

@@ -1,7 +1,7 @@
 """Graph: one immutable structure that every other room reads; its checks, CSR pattern, A + I, node order and scaling.
 
-Belongs here: what a graph is, and its forms in other libraries. Must not import: any other room of gdamn. No torch at
-import: :mod:`convert` asks for PyTorch Geometric only when it is called.
+Belongs here: what a graph is, and its forms in other libraries. No torch at import: ``convert.py`` asks for PyTorch
+Geometric only when it is called.
 """
 
 from __future__ import annotations

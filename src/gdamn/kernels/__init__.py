@@ -1,12 +1,14 @@
-"""Products, edge softmax, sampling, dropout, norms and losses with their gradients; they know nothing of models.
+"""Products, edge softmax, sampling, dropout, norms and losses with their gradients.
 
-Imported lazily, because the graph needs only :mod:`pattern`, which needs no torch.
+Belongs here: what is computed on arrays and patterns of entries; it knows nothing of models. ``ops.py`` checks shapes
+and chooses a path, ``numba/`` has the compiled loops, ``torch_path.py`` the same in torch.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..system.lazy import exports
 
 _WHERE = {
     "Key": ".noise",
@@ -75,8 +77,4 @@ if TYPE_CHECKING:
     from .paths import use_kernels
     from .threads import set_threads
 
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = exports(__name__, _WHERE)

@@ -1,5 +1,41 @@
 """The paper's equations: attention, objectives, the two networks, and the problem that they are trained on.
 
-Belongs here: what is computed in one step, and the settings that it reads. Must not import: fit and all that is built
-on it.
+Belongs here: what is computed in one step, the settings that it reads, and the presets.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..system.lazy import exports
+
+if TYPE_CHECKING:
+    from .attention import HardAttention, SoftAttention
+    from .label_network import LabelNetwork
+    from .problem import Problem, make_problem
+    from .settings import PlusSettings, Settings, preset
+
+__all__ = [
+    "HardAttention",
+    "LabelNetwork",
+    "PlusSettings",
+    "Problem",
+    "Settings",
+    "SoftAttention",
+    "make_problem",
+    "preset",
+]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "HardAttention": ".attention",
+        "LabelNetwork": ".label_network",
+        "PlusSettings": ".settings",
+        "Problem": ".problem",
+        "Settings": ".settings",
+        "SoftAttention": ".attention",
+        "make_problem": ".problem",
+        "preset": ".settings",
+    },
+)

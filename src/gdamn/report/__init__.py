@@ -1,7 +1,7 @@
 """Pages that people open first: one self-contained HTML file each, made from what a command wrote.
 
 ``run`` makes the page of ``gdamn train``, ``comparison`` that of ``gdamn compare``; ``page`` puts any of them together.
-Nothing here is imported before a page is asked for. Must not import: experiments, cli.
+Belongs here: sections and charts, plain data in and HTML out. Nothing is imported before a page is asked for.
 """
 
 from __future__ import annotations

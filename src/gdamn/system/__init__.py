@@ -1,1 +1,4 @@
-"""The machine: files that appear whole or not at all, memory, and names that have moved. Knows nothing of graphs."""
+"""The machine: files that appear whole or not at all, folders and their locks, memory, versions, names that moved.
+
+Belongs here: what knows nothing of graphs. Its modules are imported as such: ``from ..system import io``.
+"""

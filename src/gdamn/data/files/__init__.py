@@ -16,14 +16,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .formats import FORMATS, TABLES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...graph.graph import Graph
 
-TABLES = (".csv", ".tsv", ".parquet")
-XML = (".graphml", ".gexf")
-SUFFIXES = (*TABLES, ".npz", ".pt", *XML)
+__all__ = ["FOLDER", "FORMATS", "INDEX", "RECORDED", "TABLES", "is_path", "load", "prepare"]
+
 FOLDER, INDEX = ".graph", "graph.json"
 """How the name of a folder of arrays ends, and the file in it that describes them."""
 

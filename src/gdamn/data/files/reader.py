@@ -13,7 +13,8 @@ from ...errors import ConfigError, DataError
 from ...graph.graph import Graph
 from ...system.reading import check_kind
 from ..assemble import Assembled, assemble, stem, with_split
-from . import FOLDER, INDEX, SUFFIXES, TABLES, XML, limits
+from . import FOLDER, INDEX, limits
+from .formats import FORMATS, TABLES
 from .options import Options
 from .parts import Parts, from_tables, with_unknown
 from .roles import edge_roles, node_roles
@@ -82,20 +83,11 @@ def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) 
     limits.check_file(nodes)
     if options.edges is not None:
         raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
-    if suffix in XML:
-        from .graphml import read_xml
-
-        return read_xml(nodes, options, need_label=need_label)
+    form = FORMATS[suffix]
     given = options.columns_given()
-    if given:
+    if given and not form.columns:
         raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
-    if suffix == ".npz":
-        from .npz import read_npz
-
-        return read_npz(nodes)
-    from .torch_file import read_torch
-
-    return read_torch(nodes)
+    return form.read(nodes, options, need_label)
 
 
 def check_suffix(path: Path) -> str:
@@ -103,8 +95,9 @@ def check_suffix(path: Path) -> str:
     suffix = path.suffix.lower()
     if limits.is_folder(path):
         limits.check_file(path)
-    if suffix not in SUFFIXES:
-        raise DataError(f"'{path}' can't be read by its name; files end in {', '.join(SUFFIXES)}.")
+    known = (*TABLES, *FORMATS)
+    if suffix not in known:
+        raise DataError(f"'{path}' can't be read by its name; files end in {', '.join(known)}.")
     return suffix
 
 

@@ -1,0 +1,47 @@
+"""What the commands that use a finished run share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..text import safe_json
+from . import display
+
+if TYPE_CHECKING:
+    from ..using.run_folder import Opened
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life on a terminal while something takes its time."""
+    if not display.is_terminal(stderr=True):
+        yield
+        return
+    with display.console(stderr=True).status(what):
+        yield
+
+
+def opened_run(run: Path, seed: int | None, data_root: Path | None) -> Opened:
+    """The run's model."""
+    from ..using.run_folder import open_run
+
+    return open_run(run, seed, data_root)
+
+
+def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
+    """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
+    from ..runs.outputs import check_output, files_of
+    from ..using.run_folder import read_spec
+
+    if out is not None:
+        check_output(out, suffixes, force, inputs=[*given, *files_of(read_spec(run))], run=run)
+
+
+def echo_json(content: Any) -> None:
+    """Print JSON that a terminal can't be steered by."""
+    from ..system.io import to_json
+
+    display.print_json(safe_json(to_json(content, indent=2)))

@@ -1,0 +1,66 @@
+"""The command ``gdamn refine``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError
+from .finished_run import check_written, echo_json, opened_run, working
+from .options import AsJson, DataRoot, Force, Run, Seed
+from .root import app, reporting
+
+
+@app.command(
+    epilog="Example: gdamn refine runs/digits-gdamn --keep 'hard>0.5' -o refined.csv\n\n"
+    "gdamn refine runs/digits-gdamn --top 10 -o refined.pt",
+)
+@reporting()
+def refine(
+    run: Run,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="File: .csv, .parquet, .npz, .pt or .graphml.", show_default=False)
+    ],
+    keep: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Keep edges where hard, soft or stable is so: 'hard>0.5'.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Each node keeps this many edges: those of the highest stable weight.")
+    ] = None,
+    seed: Seed = None,
+    data_root: DataRoot = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the cleaned graph with hard, soft and stable weights; an undirected edge stays where either end keeps it.
+
+    Tables have one row per direction. The weight in .npz, .pt and .graphml is the stable one.
+    """
+    if keep is not None and top is not None:
+        raise ConfigError("Give --keep or --top, not both.")
+    if top is not None and top < 1:
+        raise ConfigError(f"--top must be 1 or more; got {top}.")
+    if keep is not None:
+        from ..estimators.selection import Condition
+
+        Condition.parse(keep)
+    with working("refining"):
+        from ..estimators.chosen_epoch import sentence_of
+        from ..estimators.predictions import of_fit
+        from ..using import refine as refined
+
+        check_written(out, refined.SUFFIXES, force, run)
+        opened = opened_run(run, seed, data_root)
+        graph = opened.graph()
+        found = refined.refine(opened.model, graph, keep, top)
+        refined.write_refined(out, found, of_fit(opened.model, graph))
+    report = {"run": str(run), "seed": opened.seed, "keep": keep, "top": top, **found.report(), "written": str(out)}
+    report["labels_before_em"] = sentence_of(opened.model)
+    if as_json:
+        echo_json(report)
+        return
+    from .results_view import show_refined
+
+    show_refined(report)

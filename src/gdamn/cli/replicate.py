@@ -1,0 +1,49 @@
+"""The command ``gdamn replicate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..estimators import accuracy
+from . import display
+from .options import DataRoot
+from .root import app, reporting
+
+
+@app.command(epilog="Example: gdamn replicate results/cora-gdamn.json --seeds 2")
+@reporting()
+def replicate(
+    result: Annotated[
+        Path, typer.Argument(help="A file of results/, the summary.json of a run, a compare.json or a table's JSON.")
+    ],
+    method: Annotated[str | None, typer.Option(help="The method, where the file has several.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set, where the file has several.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Only the first so many seeds.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that train seeds side by side.")] = 1,
+    data_root: DataRoot = None,
+) -> None:
+    """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""
+    from ..runs.replicate import replicate as again
+
+    with display.ProgressView() as view:
+        rows = again(
+            result,
+            method=method,
+            dataset=dataset,
+            most_seeds=seeds,
+            jobs=jobs,
+            data_root=data_root,
+            progress=view.update,
+        )
+    shown = []
+    for row in rows:
+        values = (accuracy.short(row[when], row["nodes"]) for when in ("published", "now"))
+        shown.append((row["seed"], *values, "yes" if row["same"] else "no"))
+    nodes = accuracy.count_text([row["nodes"] for row in rows])
+    title = f"Test accuracy{f' on {nodes}' if nodes else ''} (95 % interval), published and now"
+    display.show_rows(title, ("seed", "published", "now", "same"), shown)
+    if not all(row["same"] for row in rows):
+        raise typer.Exit(1)

@@ -6,8 +6,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests of Ctrl-C need it in their processes
@@ -26,6 +29,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first, so that no process is left alone with one of them at the end."""
     rank = {name: at for at, name in enumerate(SLOW)}
     items.sort(key=lambda item: rank.get(item.path.name, len(SLOW)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_built_once() -> Iterator[None]:
+    """typer builds every command anew at each call within a process, which takes longer than most calls themselves."""
+    build, built = typer.main.get_command, {}
+
+    def get_command(app: typer.Typer) -> Any:
+        have = id(app), len(app.registered_commands), len(app.registered_groups)
+        if have not in built:
+            built[have] = build(app)
+        return built[have]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", get_command)
+        patch.setattr(typer.testing, "_get_command", get_command)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from several import several
 from typer.testing import CliRunner
 
 from gdamn.cli import display
@@ -45,7 +46,7 @@ def test_a_full_disk_behind_the_output(words: str) -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full")
 def test_a_full_disk_behind_the_errors() -> None:
     assert called("methods", out=FULL, err=FULL).returncode == 2
-    assert called("train nosuch", err=FULL).returncode == 2
+    assert called("data info nosuch", err=FULL).returncode == 2
 
 
 def test_streams_that_are_closed() -> None:
@@ -62,15 +63,14 @@ def test_encodings_that_know_ascii_alone(env: dict[str, str], tmp_path: Path) ->
     (tmp_path / "n.csv").write_text(nodes, encoding="utf-8")
     (tmp_path / "e.csv").write_text("source,target\nnü0,nü1\nnü1,nü3\n", encoding="utf-8")
     files = f"{tmp_path / 'n.csv'} {tmp_path / 'e.csv'}"
-    done = called(f"inspect {files}", **env)
-    assert done.returncode == 0, done.stderr
-    assert "| ?     |" in done.stdout
-    done = called(f"inspect {files} --json", **env)
-    assert done.stdout.isascii()
-    assert json.loads(done.stdout)["labels"]["classes"] == {"ä": 10, "ö": 10}  # JSON means the same
-    done = called("train nosüch", **env)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: There is no data set 'nos")
+    commands = [f"inspect {files}", f"inspect {files} --json", "data info nosüch"]
+    shown, told, refused = several([command.split() for command in commands], **env)
+    assert shown.code == 0, shown.err
+    assert "| ?     |" in shown.out
+    assert told.out.isascii()
+    assert json.loads(told.out)["labels"]["classes"] == {"ä": 10, "ö": 10}  # JSON means the same
+    assert refused.code == 2
+    assert refused.err.startswith("error: There is no data set 'nos")
 
 
 def test_a_file_whose_name_the_locale_cannot_read(tmp_path: Path) -> None:

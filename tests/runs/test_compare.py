@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 from scipy.stats import ttest_rel, wilcoxon
+from typer.testing import CliRunner, Result
 
+from gdamn.cli import compare as cli_compare
 from gdamn.cli import root as cli
 from gdamn.cli.display_compare import CompareView
 from gdamn.errors import ConfigError, OutputError, TrainingError
@@ -32,6 +34,7 @@ from gdamn.runs.compare.verdict import verdict, wilcoxon_note
 from gdamn.runs.spec import RunSpec
 
 FILES = ["compare.csv", "compare.html", "compare.json", "compare.md", "compare.png", "fits"]
+Compared = tuple[Path, Result]
 EPOCHS = {"epochs": 100}
 """Enough for a fit to last longer than the time that a signal takes."""
 COMPARE = ["compare", "karate", "--methods", "gcn,mlp,lpa", "--seeds", "3", "--set", "epochs=100"]
@@ -49,20 +52,21 @@ def command(*args: str) -> list[str]:
     return [sys.executable, "-m", "gdamn", *args]
 
 
-def gdamn(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    plain = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    return subprocess.run(command(*args), capture_output=True, text=True, cwd=cwd, env=plain, timeout=600, check=False)
+def gdamn(*args: str) -> Result:
+    """The command within this process, which has torch imported."""
+    assert cli_compare.app is cli.app
+    return CliRunner().invoke(cli.app, args, env={"COLUMNS": "100", "NO_COLOR": "1"})
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     out = tmp_path_factory.mktemp("compare") / "out"
     done = gdamn(*COMPARE, "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     return out, done
 
 
-def test_every_file_says_the_same(compared: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_every_file_says_the_same(compared: Compared) -> None:
     out, done = compared
     result = json.loads((out / "compare.json").read_text())
     assert sorted(path.name for path in out.iterdir()) == [".gdamn.json", *FILES]
@@ -92,9 +96,7 @@ def test_every_file_says_the_same(compared: tuple[Path, subprocess.CompletedProc
     assert lines[-1].endswith("(9 of 9)")
 
 
-def test_methods_have_the_splits_and_results_of_single_runs(
-    compared: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_methods_have_the_splits_and_results_of_single_runs(compared: Compared, tmp_path: Path) -> None:
     result = json.loads((compared[0] / "compare.json").read_text())
     assert {r["protocol"]["split"] for r in result["results"]} == {"random: 0, 1, 2"}
     alone = runs.run(RunSpec("karate", "gcn", (0, 1, 2), settings=EPOCHS), tmp_path)
@@ -103,9 +105,7 @@ def test_methods_have_the_splits_and_results_of_single_runs(
     assert beside["config"] == alone["config"]
 
 
-def test_what_is_finished_is_not_repeated(
-    compared: tuple[Path, subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_finished_is_not_repeated(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
     out = compared[0]
     specs = make_specs("karate", ["gcn", "mlp", "lpa"], range(3), settings=EPOCHS)
     monkeypatch.setattr(engine, "fit_one", lambda *args: pytest.fail("fitted again"))
@@ -114,9 +114,7 @@ def test_what_is_finished_is_not_repeated(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_a_killed_comparison_goes_on_to_the_same_result(
-    compared: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_a_killed_comparison_goes_on_to_the_same_result(compared: Compared, tmp_path: Path) -> None:
     with subprocess.Popen(command(*COMPARE, "--out", str(tmp_path)), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("karate: gcn seed 0: test ")
@@ -127,13 +125,13 @@ def test_a_killed_comparison_goes_on_to_the_same_result(
     assert not (tmp_path / "compare.json").exists()
     changed = {path: path.stat().st_mtime_ns for path in kept}
     done = gdamn(*COMPARE, "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert f"{len(kept)} of 9 fits were finished before" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in kept} == changed
     assert (tmp_path / "compare.json").read_bytes() == (compared[0] / "compare.json").read_bytes()
 
 
-def test_methods_and_seeds_can_be_added(compared: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_methods_and_seeds_can_be_added(compared: Compared) -> None:
     seen: list[Any] = []
     specs = make_specs("karate", ["gcn", "logreg"], range(4), settings=EPOCHS)
     compare(specs, compared[0], watch=engine.Watch(finished=lambda fit, result: seen.append(fit)))
@@ -141,7 +139,7 @@ def test_methods_and_seeds_can_be_added(compared: tuple[Path, subprocess.Complet
 
 
 def test_a_folder_of_other_data_or_settings_is_refused(
-    compared: tuple[Path, subprocess.CompletedProcess[str]],
+    compared: Compared,
 ) -> None:
     out = compared[0]
     before = (out / "compare.json").read_bytes()
@@ -185,11 +183,13 @@ def test_all_is_what_the_registry_has_now(monkeypatch: pytest.MonkeyPatch) -> No
         method_names("gcnn")
 
 
-def test_an_own_method_stands_beside_the_others(tmp_path: Path) -> None:
+def test_an_own_method_stands_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_module.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # the command adds the folder to it
     args = ["compare", "karate", "--methods", "own_module:Mine,gcn", "--seeds", "2", "--jobs", "2", "--set", "epochs=3"]
-    done = gdamn(*args, "--out", "out", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = gdamn(*args, "--out", "out", "--json")
+    assert done.exit_code == 0, done.stderr
     own, plain = sorted(json.loads(done.stdout)["results"], key=lambda r: r["method"] == "gcn")
     assert own["method"] == "own_module:Mine"
     assert own["test_accuracy"] == plain["test_accuracy"]
@@ -272,7 +272,7 @@ def test_paired_by_hand() -> None:
     assert test["wilcoxon_p"] is None
 
 
-@pytest.mark.parametrize("seeds", range(2, 12))
+@pytest.mark.parametrize("seeds", [2, 3, 4, 5, 6, 7, 11])
 def test_wilcoxon_is_told_only_where_it_could_reach_a_twentieth(seeds: int) -> None:
     """All differences of one sign give the smallest p there is, 2/2ⁿ; seeds without a difference don't count."""
     ours, theirs = {s: float(s + 1) for s in range(seeds)}, dict.fromkeys(range(seeds), 0.0)

@@ -21,8 +21,8 @@ from gdamn.cli import root as cli
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "own-graph.md"
 FEWER = {
-    "gdamn": ["--set", "pretrain_epochs=40", "--set", "epochs=20"],
-    "gcn": ["--set", "epochs=40"],
+    "gdamn": ["--set", "pretrain_epochs=5", "--set", "epochs=3"],
+    "gcn": ["--set", "epochs=5"],
 }
 
 

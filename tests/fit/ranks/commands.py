@@ -16,7 +16,7 @@ OFTEN = (
 )
 """The command with a checkpoint every two epochs."""
 
-SETTINGS = ["pretrain_epochs=60", "epochs=25", "em_iterations=2", "start=graph", "restart_q=true", "average=0.9"]
+SETTINGS = ["pretrain_epochs=50", "epochs=8", "em_iterations=1", "start=graph", "restart_q=true", "average=0.9"]
 GRAPH = ["num_nodes=90", "num_classes=3", "train_per_class=5", "val_per_class=5"]
 TRAIN = ["train", "sbm"]
 TRAIN += [word for pair in GRAPH for word in ("--option", pair)] + [

@@ -12,7 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 from chaos import content
-from commands import QUIET, ended, ranks_of, start, wait_for_checkpoint
+from commands import QUIET, TRAIN, ended, ranks_of, start, wait_for_checkpoint
+from typer.testing import CliRunner
+
+from gdamn.cli import root as cli
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the signals of Linux")
 
@@ -116,10 +119,10 @@ def is_there(process: int) -> bool:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(tmp_path: Path, arguments: list[str], part: str) -> None:
-    code, told = ended(start(tmp_path / "out", *arguments))
-    assert code == 2
-    assert part in told
-    assert len(told.splitlines()) == 1
+    done = CliRunner().invoke(cli.app, [*TRAIN, "--out", str(tmp_path / "out"), *arguments])
+    assert done.exit_code == 2
+    assert part in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 

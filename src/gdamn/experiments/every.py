@@ -101,7 +101,9 @@ def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
         todo.append((target, own))
     for key in asked.settings:
         if key not in taken:
-            raise ConfigError(f"No target has a method with the setting '{key}'; see gdamn/config.py for the names.")
+            raise ConfigError(
+                f"No target has a method with the setting '{key}'; see gdamn/model/settings.py for the names."
+            )
     return todo, left_out
 
 

@@ -23,8 +23,14 @@ from ..system.reading import is_there, read_json
 ENCODER = "encoder.json"
 
 
-def load_like(run: Path, nodes: Path | None, edges: Path | None, *, seed: int | None = None) -> Graph:
-    """See :func:`gdamn.data.files.load_like`."""
+def load_like(run: Path, nodes: Path | None = None, edges: Path | None = None, *, seed: int | None = None) -> Graph:
+    """The graph of a run again, or new files read just as that run read its own.
+
+    With neither ``nodes`` nor ``edges`` it is the graph that the run's ``seed`` was trained on (the first one where
+    it is left out), of a named data set, too; files that have changed since are refused. New files are read with
+    the run's options and encoder, and their labels, which may be missing, with its classes. They have masks only
+    where their split column says so: nothing is held out of them.
+    """
     from ..runs import run as runs
 
     spec = RunSpec.from_toml(Path(run) / "config.toml")

@@ -23,13 +23,12 @@ from gdamn.experiments import published as results
 from gdamn.experiments.store import Unit, UnitStore
 from gdamn.fit import checkpoint_file
 from gdamn.report import overview, sections
-from gdamn.report.reading import Run
 from gdamn.runs import replicate, unfinished
 from gdamn.runs import tune as tuning
 from gdamn.runs.compare.fits import FitStore
 from gdamn.runs.spec import RunSpec
-from gdamn.using import run_folder as opened
 from gdamn.using.new_files import read_encoder
+from gdamn.using.run_folder import RunFolder
 
 SPEC = RunSpec("karate", "gdamn", (0, 1), settings={"epochs": 2})
 
@@ -65,7 +64,7 @@ def read_model(folder: Path, content: bytes) -> None:
     seed.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(SPEC.to_toml(), encoding="utf-8")
     (seed / "model.gdamn").write_bytes(content)
-    found = opened.open_run(folder).model
+    found = RunFolder(folder).model(0)
     assert len(found.predict()) == len(found.predict_proba()) == len(found.node_ids_)
     attention(found, "look at")
 
@@ -156,8 +155,8 @@ def read_results(folder: Path, content: bytes) -> None:
 def read_summary(folder: Path, content: bytes) -> None:
     (folder / "config.toml").write_text(SPEC.to_toml(), encoding="utf-8")
     (folder / "summary.json").write_bytes(content)
-    run = Run.read(folder)
-    run.shown_seed(None)
+    run = RunFolder(folder)
+    run.best_seed()
     sections.seeds(run)
     overview.settings(run)
 

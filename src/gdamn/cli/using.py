@@ -15,7 +15,7 @@ from . import display
 from .root import DataRoot, app, reporting
 
 if TYPE_CHECKING:
-    from ..using.run_folder import Opened
+    from ..using.run_folder import RunFolder
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that gdamn train wrote.", show_default=False)]
 Seed = Annotated[int | None, typer.Option(help="Which of the run's models. Default: the first.")]
@@ -33,20 +33,19 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def opened_run(run: Path, seed: int | None, data_root: Path | None) -> Opened:
-    """The run's model."""
-    from ..using.run_folder import open_run
+def run_folder(run: Path, data_root: Path | None = None) -> RunFolder:
+    """The folder, not yet read: what reads it is imported late."""
+    from ..using.run_folder import RunFolder
 
-    return open_run(run, seed, data_root)
+    return RunFolder(run, data_root)
 
 
 def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
     """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
     from ..runs.outputs import check_output, files_of
-    from ..using.run_folder import read_spec
 
     if out is not None:
-        check_output(out, suffixes, force, inputs=[*given, *files_of(read_spec(run))], run=run)
+        check_output(out, suffixes, force, inputs=[*given, *files_of(run_folder(run).spec)], run=run)
 
 
 def echo_json(content: Any) -> None:
@@ -87,12 +86,11 @@ def predict(
         raise ConfigError("--ensemble takes all models and --seed one of them; give only one of the two.")
     with working("predicting"):
         from ..using import predict as predictions
-        from ..using.run_folder import read_spec, saved_seeds
 
-        read_spec(run)
-        seeds = saved_seeds(run) if ensemble else [seed]
-        models = [opened_run(run, each, data_root) for each in seeds]
-        found = predictions.predict(models, nodes, edges, calibrate=not raw)
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        seeds = folder.seeds if ensemble else [chosen]
+        found = predictions.predict(folder, seeds, nodes, edges, calibrate=not raw)
         write_table(out, found.columns())
     if as_json:
         echo_json({**found.report, "written": str(out)})
@@ -138,16 +136,16 @@ def refine(
         Condition.parse(keep)
     with working("refining"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..estimators.predictions import of_fit
         from ..using import refine as refined
 
         check_written(out, refined.SUFFIXES, force, run)
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
-        found = refined.refine(opened.model, graph, keep, top)
-        refined.write_refined(out, found, of_fit(opened.model, graph))
-    report = {"run": str(run), "seed": opened.seed, "keep": keep, "top": top, **found.report(), "written": str(out)}
-    report["labels_before_em"] = sentence_of(opened.model)
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
+        found = refined.refine(model, graph, keep, top)
+        refined.write_refined(out, found, folder.predictions(chosen))
+    report = {"run": str(run), "seed": chosen, "keep": keep, "top": top, **found.report(), "written": str(out)}
+    report["labels_before_em"] = sentence_of(model)
     if as_json:
         echo_json(report)
         return
@@ -173,19 +171,19 @@ def explain(
         raise ConfigError(f"--most must be 1 or more; got {most}.")
     check_written(plot, (".png", ".svg"), force, run)
     with working("explaining"):
-        from ..estimators.predictions import of_fit
         from ..using import explain as reasons
 
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
         at = reasons.find_node(graph, node)
-        found = reasons.explain(opened.model, graph, of_fit(opened.model, graph), at)
+        found = reasons.explain(model, graph, folder.predictions(chosen), at)
         if plot is not None:
             from ..using.explain_plot import draw
 
             draw(found, plot)
     if as_json:
-        echo_json({"run": str(run), "seed": opened.seed, **found})
+        echo_json({"run": str(run), "seed": chosen, **found})
         return
     from .results_view import show_explanation
 
@@ -213,20 +211,20 @@ def edges(
     check_written(out, TABLES, force, run)
     with working("judging edges"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..estimators.predictions import of_fit
         from ..using.suspicious import suspicious as judged
 
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
-        predicted = of_fit(opened.model, graph)
-        found = judged(opened.model, graph, predicted, suspicious)
-        remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(opened.model)}
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
+        predicted = folder.predictions(chosen)
+        found = judged(model, graph, predicted, suspicious)
+        remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(model)}
         if out is not None:
             write_table(out, found)
     from .results_view import as_rows, show_suspicious
 
     if as_json:
-        echo_json({"run": str(run), "seed": opened.seed, **remarks, "edges": as_rows(found)})
+        echo_json({"run": str(run), "seed": chosen, **remarks, "edges": as_rows(found)})
         return
     show_suspicious(found, *remarks.values())
     if out is not None:

@@ -13,11 +13,12 @@ from .sections import most_frequent
 from .text import percent, visible, whole
 
 if TYPE_CHECKING:
-    from .reading import Run, SeedFit
+    from ..using.run_folder import RunFolder
     from .run import SeedResult
+    from .seed_fit import SeedFit
 
 
-def attention(run: Run, results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+def attention(run: RunFolder, results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
     """Strength between classes, histogram and counts; None for a method without attention."""
     if shown.weights is None:
         return None

@@ -20,7 +20,7 @@ from .text import visible
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
-    from .reading import SeedFit
+    from .seed_fit import SeedFit
 
 NODES, EDGES = 20_000, 50_000
 """Most nodes and edges in a page; with five probabilities a node they make about 3 MB."""

@@ -14,8 +14,9 @@ from .page import Cell, Chart, Table, cells
 from .text import mean_std, number, percent, visible, whole
 
 if TYPE_CHECKING:
-    from .reading import Run, SeedFit
+    from ..using.run_folder import RunFolder
     from .run import SeedResult
+    from .seed_fit import SeedFit
 
 MOST_CLASSES = 60
 """Classes that a matrix shows: of more than that, the most frequent ones."""
@@ -25,7 +26,7 @@ FEW_MEASURED = f"Fewer than {ENOUGH} nodes are measured: too few to tell how wel
 LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "first")}
 
 
-def tiles(run: Run, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
+def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
     """The numbers at the top: name, number, remark."""
     test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
     found = [
@@ -66,7 +67,7 @@ def few(results: Sequence[SeedResult]) -> str | None:
     return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
 
 
-def seeds(run: Run) -> dict[str, Any]:
+def seeds(run: RunFolder) -> dict[str, Any]:
     """The spread over seeds."""
     summary, numbers = run.summary, run.spec.seeds
     test, validation = summary["test_accuracy"], summary["val_accuracy"]

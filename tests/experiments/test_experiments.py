@@ -33,8 +33,8 @@ from gdamn.experiments.connectivity import (
 )
 from gdamn.experiments.edges import between_classes, cosines, oracle, relativity, with_inter_class_share
 from gdamn.experiments.paper import statistics
-from gdamn.experiments.store import shared_and_own
 from gdamn.experiments.targets import TARGETS, Target, find
+from gdamn.experiments.units import shared_and_own
 from gdamn.experiments.weighted_gcn import WeightedGCN
 from gdamn.model.problem import make_problem
 

@@ -20,13 +20,14 @@ from gdamn.data.encode import Encoder
 from gdamn.data.files.tables import Table
 from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
-from gdamn.experiments.store import Unit, UnitStore
+from gdamn.experiments.units import Unit, find_unit
 from gdamn.fit import checkpoint_file
 from gdamn.report import overview, sections
-from gdamn.runs import replicate, unfinished
+from gdamn.runs import replicate, seed_records
 from gdamn.runs import tune as tuning
-from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.compare.fits import check_data, fit_work
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import FOLDER, Store
 from gdamn.using.new_files import read_encoder
 from gdamn.using.run_folder import RunFolder
 
@@ -197,11 +198,11 @@ def fit_seeds() -> list[bytes]:
 
 def read_fit(folder: Path, content: bytes) -> None:
     spec = RunSpec("sbm", "gcn", (0,))
-    store = FitStore(folder)
-    store.path("gcn", 0).parent.mkdir(parents=True, exist_ok=True)
-    store.path("gcn", 0).write_bytes(content)
-    store.check_data(spec)
-    store.find(spec, 0)
+    store, work = Store(folder), fit_work(spec, 0)
+    (folder / work.path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / work.path).write_bytes(content)
+    check_data(store, spec)
+    store.find(work)
 
 
 def unit() -> Unit:
@@ -213,17 +214,17 @@ def unit_seeds() -> list[bytes]:
 
 
 def read_unit(folder: Path, content: bytes) -> None:
-    store = UnitStore(folder)
-    store.path(unit()).parent.mkdir(parents=True, exist_ok=True)
-    store.path(unit()).write_bytes(content)
-    store.find(unit())
+    path = folder / unit().work.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    find_unit(Store(folder), unit())
 
 
 def read_record(folder: Path, content: bytes) -> None:
-    path = folder / unfinished.FOLDER / "seed-0.json"
+    path = folder / FOLDER / "seed-0.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    found = unfinished.find(folder, 0, {"config": "x"})
+    found = seed_records.find_seed(folder, 0, {"config": "x"})
     assert found is None or isinstance(found, dict)
 
 

@@ -14,7 +14,7 @@ from ..fit.training import Record, Watch
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load, spread
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

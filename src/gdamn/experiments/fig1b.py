@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs import pool
 from ..runs.compare.paired import SURE
 from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

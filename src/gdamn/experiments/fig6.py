@@ -12,7 +12,7 @@ from ..runs import pool
 from ..runs import run as runs
 from ..runs.spec import RunSpec
 from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from ..errors import DataError
 from ..runs import pool
 from .experiment import Ask, Content, Found, claim
 from .paper import statistics
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from ..errors import ConfigError, NothingFinishedError
 from ..report import comparison_files as report
 from ..runs import run as runs
 from ..runs.compare import engine
-from ..runs.compare.fits import FitStore
 from ..runs.spec import RunSpec
+from ..runs.store import Store
 from ..system import folders, io
 from .paper import PaperTable, Row
 
@@ -151,7 +151,7 @@ def make_specs(plan: Plan, dataset: str, settings: Mapping[str, Any]) -> list[Ru
 def finished_of(specs: Sequence[RunSpec], folder: Path) -> list[RunSpec]:
     """The runs that have finished seeds, with these; fits of other settings don't count."""
     specs = [spec.resolved() for spec in specs]
-    records = engine.find_finished(FitStore(folder), specs, force=True)
+    records = engine.find_finished(Store(folder), specs, force=True)
     seeds = [tuple(seed for seed in spec.seeds if (spec.method, seed) in records) for spec in specs]
     return [replace(spec, seeds=kept) for spec, kept in zip(specs, seeds, strict=True) if kept]
 

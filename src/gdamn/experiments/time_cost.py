@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from ..data.files import is_own
 from ..errors import OutputError
 from ..system import folders, io
 from .run import RUN_FILES, SEED_FILES
-from .unfinished import FOLDER
+from .store import FOLDER
 
 if TYPE_CHECKING:
     from .spec import RunSpec

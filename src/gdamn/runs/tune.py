@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, TrainingError
 from ..system import folders, io
-from . import unfinished
+from .store import Store, stoppable
 from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
 
 if TYPE_CHECKING:
@@ -182,12 +182,11 @@ def tune(
     graphs = load_graphs(dataset, seeds, noise, data_root)
     search = Search(dataset, method, out, space or space_of(method), seeds, noise, graphs)
     with working_in(out, "search"):
-        for name in ("trials.jsonl", "best.toml"):
-            io.remove_leftovers(out / name)
+        Store(out).remove_leftovers(["trials.jsonl", "best.toml"])
         asked = {"seeds": list(seeds), "noise": noise, "space": search.space}
         study = open_study(out, f"{dataset}/{method}", asked)
         done = list(finished(study))
-        with unfinished.stoppable(done, trials, "trials"):
+        with stoppable(done, trials, "trials"):
             while len(done) < trials:
                 run_trial(search, study, sampler_seed)
                 done[:] = finished(study)
@@ -213,7 +212,7 @@ def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
         study.tell(trial, state=TrialState.FAIL)
         if failed_in_a_row(study) >= HOPELESS:
             raise TrainingError(f"{HOPELESS} trials in a row could not be trained; the last: {problem}") from None
-    unfinished.forget(search.out)
+    Store(search.out).forget()
 
 
 def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
@@ -252,7 +251,7 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     value = kept_value(search.out, config)
     if value is None:
         model = make(search.method, search.dataset, seed=seed, overrides=settings)
-        with keeping(unfinished.checkpoints_by(search.out, config)):
+        with keeping(Store(search.out).checkpoints(config)):
             value = float(model.fit(search.graphs[seed]).best_epoch_["val_accuracy"])
         keep_value(search.out, config, value)
     return value

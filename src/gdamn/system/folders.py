@@ -129,7 +129,7 @@ def _is(path: Path, true: Callable[[Path], bool]) -> bool:
 
 
 def _own_unfinished(path: Path) -> bool:
-    """Whether a name is one that gdamn/unfinished.py gives."""
+    """Whether a name is one that gdamn/runs/store.py or seed_records.py gives."""
     return re.fullmatch(r"seed-\d+(\.json)?|[0-9a-f]{16}", path.name) is not None
 
 

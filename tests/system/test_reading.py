@@ -180,7 +180,7 @@ def test_toml_that_is_fine() -> None:
 def test_names_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GDAMN_OFFLINE", "1")
     monkeypatch.setenv("GDAMN_DATA", str(tmp_path))
-    monkeypatch.setattr("gdamn.data.files.cache_root", lambda: tmp_path)
+    monkeypatch.setattr("gdamn.data.fetch.cache_root", lambda: tmp_path)
     long = "x" * 300
     for words in (
         ("train", "--config", long),

@@ -23,6 +23,7 @@ from gdamn.runs import tune as tuning
 from gdamn.runs import tune_study as tuning_study
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs
+from gdamn.runs.spec import RunSpec
 from gdamn.runs.store import FOLDER
 from gdamn.system import folders, lock
 
@@ -114,8 +115,8 @@ def test_an_experiment_goes_on_within_a_fit(name: str, changed: str, tmp_path: P
     assert not (tmp_path / "out" / FOLDER).exists()
 
 
-def search(out: Path, trials: int = 4, **options: Any) -> dict[str, Any]:
-    return tuning.tune("karate", "gcn", out, trials=trials, seeds=[0, 1], space=SPACE, **options)
+def search(out: Path, trials: int = 4, noise: float = 0.0, **options: Any) -> dict[str, Any]:
+    return tuning.tune(RunSpec("karate", "gcn", (0, 1), noise), out, trials=trials, space=SPACE, **options)
 
 
 @pytest.mark.usefixtures("every_epoch")

@@ -19,7 +19,7 @@ from ..runs.store import Store, stoppable
 from ..system import folders
 from ..system.versions import versions
 from .targets import Target
-from .units import Task, Unit, find_unit, shared_and_own
+from .units import Task, Unit, common_config, find_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -209,7 +209,7 @@ def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:
             "labels": experiment.LABELS,
         },
         "changed_settings": dict(ask.settings),
-        "config": shared_and_own([unit for unit in units if unit.seed == units[0].seed]),
+        "config": common_config([unit for unit in units if unit.seed == units[0].seed]),
     }
 
 
@@ -257,7 +257,7 @@ def claim(paper: str, agrees: bool | None, ours: str, **numbers: Any) -> dict[st
     return {"paper": paper, "agrees": agrees, "ours": ours, "numbers": numbers}
 
 
-def luck(test: Mapping[str, Any]) -> str:
+def significance(test: Mapping[str, Any]) -> str:
     """How sure a difference is, in brackets."""
     if test["p"] is None:
         return f"{test['seeds']} seed{'s' if test['seeds'] != 1 else ''}, no test"

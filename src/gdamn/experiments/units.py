@@ -68,12 +68,12 @@ def find_unit(store: Store, unit: Unit, force: bool = False) -> dict[str, Any] |
     return table.find(fit_work(unit.spec, unit.seed), force=True)
 
 
-def shared_and_own(units: list[Unit]) -> dict[str, Any]:
+def common_config(units: list[Unit]) -> dict[str, Any]:
     """The configurations of many units, shortly: what all have in common, and what each has beyond it."""
     configs = {unit.name: {k: v for k, v in flat(unit.config).items() if k != "seeds"} for unit in units}
     if not configs:
         return {"shared": {}, "units": {}}
     first, *others = configs.values()
     shared = {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
-    own = {name: {k: v for k, v in config.items() if k not in shared} for name, config in configs.items()}
-    return {"shared": shared, "units": own}
+    different = {name: {k: v for k, v in config.items() if k not in shared} for name, config in configs.items()}
+    return {"shared": shared, "units": different}

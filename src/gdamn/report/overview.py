@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .seed_fit import SeedFit
 
 
-def overview(run: RunFolder, shown: SeedFit) -> list[tuple[str, str]]:
+def overview(run: RunFolder, fit: SeedFit) -> list[tuple[str, str]]:
     """What was trained, on what and how: name and value."""
-    graph, summary = shown.graph, run.summary
+    graph, summary = fit.graph, run.summary
     splits = " / ".join(whole(graph.mask(name).sum()) for name in ("train", "val", "test"))
     kind = "directed" if graph.directed else "undirected"
     rows = [
@@ -61,7 +61,7 @@ def data_text(run: RunFolder) -> str:
 
 def changed_settings(run: RunFolder) -> str | None:
     """The settings that aren't the method's own for this data set; None where these can't be told."""
-    changed = own_settings(run.spec.method, run.spec.dataset, run.spec.settings)
+    changed = changed_from_preset(run.spec.method, run.spec.dataset, run.spec.settings)
     if changed is None:
         return None
     usual = "the preset" if has_preset(run.spec.method, run.spec.dataset) else "the defaults"
@@ -77,7 +77,7 @@ def has_preset(name: str, dataset: str) -> bool:
     return bool(preset(dataset, METHODS[name].presets or name))
 
 
-def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+def changed_from_preset(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Those of the settings that differ from the preset; None for a method of the user's own, which isn't imported."""
     from ..estimators.registry import METHODS
 

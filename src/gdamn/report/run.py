@@ -63,15 +63,15 @@ def write(
     page = target or folder / "report.html"
     if page.is_dir():
         raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
-    shown_seed = run.best_seed(seed)
-    shown: SeedFit | None = None
+    explored_seed = run.best_seed(seed)
+    explored: SeedFit | None = None
     results = []
     for fit in read_seeds(run, watch):
         results.append(measure(fit))
-        if fit.seed == shown_seed:
-            shown = fit
-    assert shown is not None
-    io.write_text(page, make_page(run, results, shown, page, nodes))
+        if fit.seed == explored_seed:
+            explored = fit
+    assert explored is not None
+    io.write_text(page, make_page(run, results, explored, page, nodes))
     return page
 
 
@@ -97,19 +97,19 @@ def measure(fit: SeedFit) -> SeedResult:
     return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history)
 
 
-def make_page(run: RunFolder, results: Sequence[SeedResult], shown: SeedFit, page: Path, nodes: Sequence[str]) -> str:
+def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
     """The page as text; where it would be too large, the explorer knows fewer nodes."""
     context = {
         "title": f"{visible(run.spec.method)} on {visible(data_name(run.spec.dataset))}",
         "tiles": sections.tiles(run, results),
-        "overview": overview.overview(run, shown),
+        "overview": overview.overview(run, fit),
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
-        "classes": sections.classes(results, shown),
-        "evaluated": EVALUATED.get(shown.evaluated, ""),
-        "learning": sections.learning(results, shown),
-        "attention": attention.attention(run, results, shown),
-        "shown_seed": shown.seed,
+        "classes": sections.classes(results, fit),
+        "evaluated": EVALUATED.get(fit.evaluated, ""),
+        "learning": sections.learning(results, fit),
+        "attention": attention.attention(run, results, fit),
+        "shown_seed": fit.seed,
         "several_seeds": len(results) > 1,
         "remarks": remarks(results),
         "files": files(run, page),
@@ -117,7 +117,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], shown: SeedFit, pag
     }
     budget = Budget()
     while True:
-        data = explorer(shown, budget, nodes)
+        data = explorer(fit, budget, nodes)
         text = render("run.html", {**context, "explorer": data}, data)
         if len(text.encode("utf-8", "replace")) <= LIMIT or budget.nodes < 100:
             return text
@@ -148,11 +148,11 @@ def commands(run: RunFolder) -> list[tuple[str, str]]:
     """What a command does, and the command."""
     folder = str(run.path)
     return [
-        ("Repeat the run", f"gdamn train --config {shown_path(folder + '/config.toml')}"),
-        ("Make this page again", f"gdamn report {shown_path(folder)}"),
+        ("Repeat the run", f"gdamn train --config {quoted_path(folder + '/config.toml')}"),
+        ("Make this page again", f"gdamn report {quoted_path(folder)}"),
     ]
 
 
-def shown_path(path: str) -> str:
+def quoted_path(path: str) -> str:
     """A path as a shell takes it."""
     return visible(shlex.quote(path), 400)

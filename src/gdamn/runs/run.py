@@ -209,14 +209,14 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
     weights = estimator.edge_weights_
     with ExitStack() as stack:
         names = [name for name in SEED_FILES if name != "edges.csv" or weights is not None]
-        place = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
-        estimator.save(place["model.gdamn"])
-        io.write_csv(place["predictions.csv"], columns)
+        paths = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
+        estimator.save(paths["model.gdamn"])
+        io.write_csv(paths["predictions.csv"], columns)
         if weights is not None:
             ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
-            shown = {name: weights[name] for name in ("hard", "soft", "stable")}
-            io.write_csv(place["edges.csv"], {**ends, **shown})
-        io.write_jsonl(place["history.jsonl"], estimator.history_)
+            attention = {name: weights[name] for name in ("hard", "soft", "stable")}
+            io.write_csv(paths["edges.csv"], {**ends, **attention})
+        io.write_jsonl(paths["history.jsonl"], estimator.history_)
         (folder.parent / "summary.json").unlink(missing_ok=True)
     if weights is None:
         (folder / "edges.csv").unlink(missing_ok=True)

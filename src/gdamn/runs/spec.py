@@ -136,8 +136,8 @@ def seed_advice(value: Any) -> str:
 
 def _newer(version: Any) -> str:
     """A further sentence where a newer gdamn wrote the file; empty where not."""
-    there, here = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
-    return f" A newer gdamn ({version}) wrote it; upgrade gdamn to open it." if there > here else ""
+    written, running = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
+    return f" A newer gdamn ({version}) wrote it; upgrade gdamn to open it." if written > running else ""
 
 
 def read_toml(path: Path) -> dict[str, Any]:

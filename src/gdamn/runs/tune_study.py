@@ -75,8 +75,8 @@ def ask(study: optuna.Study, seed: int) -> optuna.Trial:
     import numpy as np
     from optuna.samplers import TPESampler
 
-    own = np.random.SeedSequence((seed, len(ended(study)))).generate_state(1)[0]
-    study.sampler = TPESampler(seed=int(own), n_startup_trials=STARTUP)
+    sampler_seed = np.random.SeedSequence((seed, len(ended(study)))).generate_state(1)[0]
+    study.sampler = TPESampler(seed=int(sampler_seed), n_startup_trials=STARTUP)
     return study.ask()
 
 

@@ -82,10 +82,10 @@ def make_specs(
     """
     from ...estimators import registry as methods
 
-    own = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
+    settings_of = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
     given: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in (settings or {}).items():
-        takers, name = _takers(key, value, own)
+        takers, name = _takers(key, value, settings_of)
         for taker in takers:
             given[taker][name] = value
     common = {"dataset": dataset, "seeds": list(seeds), "noise": noise, "options": dict(options or {})}
@@ -94,19 +94,19 @@ def make_specs(
     ]
 
 
-def _takers(key: str, value: Any, own: Mapping[str, set[str]]) -> tuple[list[str], str]:
+def _takers(key: str, value: Any, settings_of: Mapping[str, set[str]]) -> tuple[list[str], str]:
     """The methods that a setting is meant for, and its name."""
     method, dot, name = key.rpartition(".")
     if name == "seed":
         raise ConfigError(seed_advice(value))
-    if dot and method not in own:
-        raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(own)}.")
-    known = own[method] if dot else set().union(*own.values())
+    if dot and method not in settings_of:
+        raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(settings_of)}.")
+    known = settings_of[method] if dot else set().union(*settings_of.values())
     if name not in known:
         close = difflib.get_close_matches(name, sorted(known), n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else "."
         raise ConfigError(f"{method or 'None of the methods'} has{' no' if dot else ' a'} setting '{name}'{hint}")
-    return ([method] if dot else [m for m in own if name in own[m]]), name
+    return ([method] if dot else [m for m in settings_of if name in settings_of[m]]), name
 
 
 def compare(

@@ -21,9 +21,10 @@ from gdamn.experiments import experiment, targets
 from gdamn.fit import checkpoint
 from gdamn.runs import tune as tuning
 from gdamn.runs import tune_study as tuning_study
-from gdamn.runs import unfinished
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs
+from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import FOLDER
 from gdamn.system import folders, lock
 
 pytestmark = [
@@ -64,7 +65,7 @@ class Stop:
 
 
 def checkpoints(out: Path) -> list[Path]:
-    return list((out / unfinished.FOLDER).rglob("*.checkpoint"))
+    return list((out / FOLDER).rglob("*.checkpoint"))
 
 
 @pytest.mark.usefixtures("every_epoch")
@@ -111,11 +112,11 @@ def test_an_experiment_goes_on_within_a_fit(name: str, changed: str, tmp_path: P
     found = experiment.run(target, ask, tmp_path / "out", threads=1, watch=experiment.Watch(progress=rest))
     assert done + rest.epochs == whole.epochs
     assert found == expected
-    assert not (tmp_path / "out" / unfinished.FOLDER).exists()
+    assert not (tmp_path / "out" / FOLDER).exists()
 
 
-def search(out: Path, trials: int = 4, **options: Any) -> dict[str, Any]:
-    return tuning.tune("karate", "gcn", out, trials=trials, seeds=[0, 1], space=SPACE, **options)
+def search(out: Path, trials: int = 4, noise: float = 0.0, **options: Any) -> dict[str, Any]:
+    return tuning.tune(RunSpec("karate", "gcn", (0, 1), noise), out, trials=trials, space=SPACE, **options)
 
 
 @pytest.mark.usefixtures("every_epoch")
@@ -141,7 +142,7 @@ def test_a_search_goes_on_with_the_same_trials(at: int, tmp_path: Path, monkeypa
     assert len(kept) == 8
     for name in ("trials.jsonl", "best.toml"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert not (tmp_path / "out" / unfinished.FOLDER).exists()
+    assert not (tmp_path / "out" / FOLDER).exists()
 
 
 def test_more_trials_are_those_of_a_longer_search(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from safetensors.numpy import save
 
 from gdamn.errors import DataError, GraphError
 from gdamn.estimators.gdamn import GDAMN
-from gdamn.runs import unfinished
+from gdamn.runs import seed_records
+from gdamn.runs.store import FOLDER
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -231,10 +232,10 @@ def test_any_bytes_in_a_good_model(at: int, junk: bytes) -> None:
 
 
 def read_record(folder: Path, content: bytes) -> None:
-    path = folder / unfinished.FOLDER / "seed-0.json"
+    path = folder / FOLDER / "seed-0.json"
     path.parent.mkdir()
     path.write_bytes(content)
-    found = unfinished.find(folder, 0, {"config": "x"})
+    found = seed_records.find_seed(folder, 0, {"config": "x"})
     assert found is None or isinstance(found, dict)
 
 

@@ -33,8 +33,8 @@ from gdamn.experiments.connectivity import (
 )
 from gdamn.experiments.edges import between_classes, cosines, oracle, relativity, with_inter_class_share
 from gdamn.experiments.paper import statistics
-from gdamn.experiments.store import shared_and_own
 from gdamn.experiments.targets import TARGETS, Target, find
+from gdamn.experiments.units import common_config
 from gdamn.experiments.weighted_gcn import WeightedGCN
 from gdamn.model.problem import make_problem
 
@@ -325,7 +325,7 @@ def test_errors_are_one_line_and_leave_nothing(
 def test_configurations_are_told_shortly() -> None:
     ask = experiment.Ask(("karate",), (0,), {})
     units = fig1a.plan(ask)
-    short = shared_and_own(units)
+    short = common_config(units)
     assert short["shared"]["dataset"] == "karate"
     assert short["units"]["karate, 0.05"] == {"inter_class_share": 0.05}
     assert {**short["shared"], **short["units"]["karate, original"]}["settings.epochs"] == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,21 +75,21 @@ def test_empty_cells_have_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "- CS-GNN on coauthor-cs: the paper prints no number here" in page
     assert "- GAT on coauthor-cs: this version has no method 'gat'" in page
     assert "| GAT | – (90.5) |" in page
-    assert [spec.method for spec in make_specs(plan, "coauthor-cs", {})] == ["gcn"]
+    assert [spec.method for spec in make_specs(plan, "coauthor-cs")] == ["gcn"]
     with pytest.raises(ConfigError, match="nothing to run"):
         make_plan(table("table2"), [], ["gat"])
 
 
 def test_seeds_of_the_coauthor_graphs() -> None:
     plan = make_plan(table("table2"), ["cora", "coauthor-cs"], ["gcn", "gdamn"], seeds=20, coauthor_seeds=5)
-    counts = {(s.method, s.dataset): len(s.seeds) for d in plan.datasets for s in make_specs(plan, d, {})}
+    counts = {(s.method, s.dataset): len(s.seeds) for d in plan.datasets for s in make_specs(plan, d)}
     assert list(counts.values()) == [20, 20, 5, 20]
     assert counts["gdamn", "coauthor-cs"] == 20
 
 
 def test_another_graph_is_never_mixed_with_the_paper_s(tmp_path: Path) -> None:
     plan = make_plan(table("table3"), ["karate"], ["gcn", "mlp", "logreg"], seeds=2)
-    done = reproduce(plan, tmp_path, settings={"epochs": 2})
+    done = reproduce(replace(plan, settings={"epochs": 2}), tmp_path)
     assert done["not_in_the_paper"] == ["karate"]
     assert all("paper" not in row["cells"]["karate"] for row in done["rows"])
     page = (tmp_path / "table3.md").read_text()
@@ -108,16 +109,16 @@ def test_another_graph_is_never_mixed_with_the_paper_s(tmp_path: Path) -> None:
 
 def test_what_is_finished_is_shown_and_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"epochs": 2}
-    reproduce(make_plan(table("table2"), ["karate"], ["mlp", "lpa"], seeds=1), tmp_path, settings=few)
-    reproduce(make_plan(table("table2"), ["karate"], ["lpa"], seeds=3), tmp_path, settings=few)
+    reproduce(replace(make_plan(table("table2"), ["karate"], ["mlp", "lpa"], seeds=1), settings=few), tmp_path)
+    reproduce(replace(make_plan(table("table2"), ["karate"], ["lpa"], seeds=3), settings=few), tmp_path)
     monkeypatch.setattr(engine, "fit_one", lambda *args: pytest.fail("a fit was run"))
     plan = make_plan(table("table2"), ["karate", "wine"], ["mlp", "lpa", "gcn"], seeds=5)
-    done = reproduce(plan, tmp_path, settings=few, finished=True)
+    done = reproduce(replace(plan, settings=few), tmp_path, finished=True)
     cells = {row["method"]: row["cells"] for row in done["rows"]}
     assert {name: cells[name]["karate"].get("seeds") for name in cells} == {"mlp": 1, "lpa": 3, "gcn": None}
     assert cells["mlp"]["wine"] == {"empty": "not run yet"}
     with pytest.raises(NothingFinishedError, match="leave --finished out"):
-        reproduce(plan, tmp_path, settings={"epochs": 3}, finished=True)
+        reproduce(replace(plan, settings={"epochs": 3}), tmp_path, finished=True)
 
 
 def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,14 +132,14 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(engine, "fit_one", stops)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(plan, tmp_path / "out", settings={"epochs": 2})
+        reproduce(replace(plan, settings={"epochs": 2}), tmp_path / "out")
     half = json.loads((tmp_path / "out" / "table2.json").read_text())
     assert half["rows"][0]["cells"]["wine"] == {"empty": "not run yet"}
     fitted: list[object] = []
     monkeypatch.setattr(engine, "fit_one", lambda *args: fitted.append(args[2]) or whole(*args))
-    reproduce(plan, tmp_path / "out", settings={"epochs": 2})
+    reproduce(replace(plan, settings={"epochs": 2}), tmp_path / "out")
     assert fitted == [("mlp", 0), ("lpa", 0)]
-    reproduce(plan, tmp_path / "again", settings={"epochs": 2})
+    reproduce(replace(plan, settings={"epochs": 2}), tmp_path / "again")
     assert (tmp_path / "out" / "table2.json").read_bytes() == (tmp_path / "again" / "table2.json").read_bytes()
 
 

@@ -20,16 +20,16 @@ from gdamn.data.encode import Encoder
 from gdamn.data.files.table import Table
 from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
-from gdamn.experiments.store import Unit, UnitStore
+from gdamn.experiments.units import Unit, find_unit
 from gdamn.fit import checkpoint_file
 from gdamn.report import overview, sections
-from gdamn.report.reading import Run
-from gdamn.runs import replicate, unfinished
+from gdamn.runs import replicate, seed_records
 from gdamn.runs import tune as tuning
-from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.compare.fits import check_data, fit_work
 from gdamn.runs.spec import RunSpec
-from gdamn.using import run_folder as opened
+from gdamn.runs.store import FOLDER, Store
 from gdamn.using.new_files import read_encoder
+from gdamn.using.run_folder import RunFolder
 
 SPEC = RunSpec("karate", "gdamn", (0, 1), settings={"epochs": 2})
 
@@ -65,7 +65,7 @@ def read_model(folder: Path, content: bytes) -> None:
     seed.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(SPEC.to_toml(), encoding="utf-8")
     (seed / "model.gdamn").write_bytes(content)
-    found = opened.open_run(folder).model
+    found = RunFolder(folder).model(0)
     assert len(found.predict()) == len(found.predict_proba()) == len(found.node_ids_)
     attention(found, "look at")
 
@@ -156,8 +156,8 @@ def read_results(folder: Path, content: bytes) -> None:
 def read_summary(folder: Path, content: bytes) -> None:
     (folder / "config.toml").write_text(SPEC.to_toml(), encoding="utf-8")
     (folder / "summary.json").write_bytes(content)
-    run = Run.read(folder)
-    run.shown_seed(None)
+    run = RunFolder(folder)
+    run.best_seed()
     sections.seeds(run)
     overview.settings(run)
 
@@ -198,11 +198,11 @@ def fit_seeds() -> list[bytes]:
 
 def read_fit(folder: Path, content: bytes) -> None:
     spec = RunSpec("sbm", "gcn", (0,))
-    store = FitStore(folder)
-    store.path("gcn", 0).parent.mkdir(parents=True, exist_ok=True)
-    store.path("gcn", 0).write_bytes(content)
-    store.check_data(spec)
-    store.find(spec, 0)
+    store, work = Store(folder), fit_work(spec, 0)
+    (folder / work.path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / work.path).write_bytes(content)
+    check_data(store, spec)
+    store.find(work)
 
 
 def unit() -> Unit:
@@ -214,17 +214,17 @@ def unit_seeds() -> list[bytes]:
 
 
 def read_unit(folder: Path, content: bytes) -> None:
-    store = UnitStore(folder)
-    store.path(unit()).parent.mkdir(parents=True, exist_ok=True)
-    store.path(unit()).write_bytes(content)
-    store.find(unit())
+    path = folder / unit().work.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    find_unit(Store(folder), unit())
 
 
 def read_record(folder: Path, content: bytes) -> None:
-    path = folder / unfinished.FOLDER / "seed-0.json"
+    path = folder / FOLDER / "seed-0.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    found = unfinished.find(folder, 0, {"config": "x"})
+    found = seed_records.find_seed(folder, 0, {"config": "x"})
     assert found is None or isinstance(found, dict)
 
 

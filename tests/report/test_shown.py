@@ -14,9 +14,9 @@ from gdamn import Graph, report
 from gdamn.cli import display
 from gdamn.errors import DataError
 from gdamn.estimators.accuracy import interval, short
-from gdamn.report.reading import Run
 from gdamn.runs import run as runs
 from gdamn.runs.spec import RunSpec
+from gdamn.using.run_folder import RunFolder
 
 CLASSES = ("cats", "dogs", "birds")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -106,7 +106,7 @@ def test_a_summary_with_impossible_nodes_is_refused(
     summary["test_accuracy"]["nodes"] = nodes
     (folder / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(DataError, match="test_accuracy isn't mean, std and a share per seed"):
-        Run.read(folder)
+        RunFolder(folder).summary  # noqa: B018
 
 
 def test_predict_and_replicate_tell_nodes_and_intervals(
@@ -116,11 +116,10 @@ def test_predict_and_replicate_tell_nodes_and_intervals(
     from gdamn.cli.results_view import show_predictions
     from gdamn.runs.replicate import replicate
     from gdamn.using.predict import predict
-    from gdamn.using.run_folder import open_run
 
     monkeypatch.setenv("COLUMNS", "80")
     runs.run(RunSpec("karate", "gcn", (0,), settings={"epochs": 3}), tmp_path)
-    told = predict([open_run(tmp_path)]).report
+    told = predict(RunFolder(tmp_path), [0]).report
     assert (told["validation"]["nodes"], told["test"]["nodes"]) == (8, 22)
     assert told["test"]["interval_95"] == list(interval(told["test"]["accuracy"], 22))
     assert [told[part][f"ece_{when}"] for part in ("validation", "test") for when in ("before", "after")] == [None] * 4

@@ -27,11 +27,12 @@ from gdamn.report.comparison_plot import lowest_shown
 from gdamn.runs import run as runs
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs, method_names
-from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.compare.fits import fit_work
 from gdamn.runs.compare.paired import holm, paired
 from gdamn.runs.compare.text import p_text, spread_text
 from gdamn.runs.compare.verdict import verdict, wilcoxon_note
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import Store
 
 FILES = ["compare.csv", "compare.html", "compare.json", "compare.md", "compare.png", "fits"]
 Compared = tuple[Path, Result]
@@ -160,7 +161,7 @@ def test_force_fits_again(tmp_path: Path) -> None:
 def test_a_damaged_record_is_fitted_again(tmp_path: Path) -> None:
     specs = make_specs("karate", ["lpa"], range(1))
     first = compare(specs, tmp_path).result
-    FitStore(tmp_path).path("lpa", 0).write_text('{"config": ')
+    (tmp_path / fit_work(specs[0], 0).path).write_text('{"config": ')
     assert compare(specs, tmp_path).result == first
 
 
@@ -380,14 +381,14 @@ def test_ranges_and_small_p_values() -> None:
 def test_fits_from_before_a_setting_existed_are_used_again(tmp_path: Path) -> None:
     """What is new in config.py must not send published fits to be made again, unless it is set to something else."""
     spec = make_specs("karate", ["gdamn"], [0])[0].resolved()
-    store = FitStore(tmp_path)
-    store.save(spec, 0, {"test_accuracy": 0.5})
-    path = store.path("gdamn", 0)
+    store = Store(tmp_path)
+    store.save(fit_work(spec, 0), {"test_accuracy": 0.5})
+    path = tmp_path / fit_work(spec, 0).path
     record = json.loads(path.read_text())
     for name in BEFORE:
         del record["config"]["settings"][name]
     path.write_text(json.dumps(record))
-    assert store.find(spec, 0) is not None
+    assert store.find(fit_work(spec, 0)) is not None
     other = make_specs("karate", ["gdamn"], [0], settings={"batch": "partition"})[0].resolved()
     with pytest.raises(OutputError, match="batch is auto there, partition now"):
-        store.find(other, 0)
+        store.find(fit_work(other, 0))

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gdamn.errors import ConfigError, GdamnError, OutputError
-from gdamn.runs.compare.fits import FitStore
+from gdamn.runs.compare.fits import check_data, fit_work
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import Store
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -31,12 +32,12 @@ def read_config(folder: Path, content: bytes) -> None:
 
 def read_fit(folder: Path, content: bytes) -> None:
     spec = RunSpec("sbm", "gcn", (0,))
-    store = FitStore(folder)
-    path = store.path("gcn", 0)
+    store, work = Store(folder), fit_work(spec, 0)
+    path = folder / work.path
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    store.check_data(spec)
-    store.find(spec, 0)
+    check_data(store, spec)
+    store.find(work)
 
 
 READERS = [read_config, read_fit]

@@ -94,7 +94,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ConfigError(f"There is no setting '{unknown.pop()}'.")
         return FakeModel({**PARAMS, **overrides, "seed": seed})
 
-    monkeypatch.setattr(gdamn, "methods", SimpleNamespace(make=make), raising=False)
+    monkeypatch.setattr("gdamn.estimators.registry.make", make)
     monkeypatch.setattr(
         gdamn,
         "data",

@@ -20,7 +20,7 @@ from gdamn.estimators.model_file import FORMAT
 from gdamn.runs.compare import engine
 from gdamn.runs.spec import RunSpec
 from gdamn.using.predict import predict
-from gdamn.using.run_folder import open_run
+from gdamn.using.run_folder import RunFolder
 
 STORED = Path(__file__).parents[1] / "stored"
 RUN = STORED / "run"
@@ -44,10 +44,10 @@ def test_a_stored_model_opens_and_predicts_the_same() -> None:
 
 
 def test_a_stored_run_opens_with_its_graph() -> None:
-    opened = open_run(RUN)
+    run = RunFolder(RUN)
     labels, probabilities = told()
-    graph = opened.graph()
-    found = predict([opened], calibrate=False)
+    graph = run.graph(0)
+    found = predict(run, [0], calibrate=False)
     assert [graph.class_names[label] for label in found.predicted] == labels
     assert np.abs(found.probabilities.max(axis=1) - probabilities).max() < 1e-6
     assert RunSpec.from_toml(RUN / "config.toml").resolved().settings["pretrain_epochs"] == 15
@@ -57,10 +57,10 @@ def test_a_stored_model_computes_what_it_predicted() -> None:
     """Its networks, put together again on the graph, give the probabilities that it was saved with."""
     from gdamn.using.inductive import answer
 
-    opened = open_run(RUN)
-    graph = opened.graph()
-    again = answer(opened.model, graph, graph).probabilities
-    assert np.abs(again - opened.model.predict_proba()).max() < 1e-4
+    run = RunFolder(RUN)
+    graph = run.graph(0)
+    again = answer(run.model(0), graph, graph).probabilities
+    assert np.abs(again - run.model(0).predict_proba()).max() < 1e-4
 
 
 def test_a_stored_fit_is_not_fitted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ SPACE = {"hidden": [4, 8], "epochs": [3, 6], "learning_rate": [0.01, 0.05]}
 
 
 def search(out, trials):
-    return tuning.tune("karate", "gcn", out, trials=trials, seeds=[0, 1], space=SPACE)
+    return tuning.tune(RunSpec("karate", "gcn", (0, 1)), out, trials=trials, space=SPACE)
 
 
 def test_a_search_goes_on_and_keeps_its_trials(tmp_path):
@@ -74,7 +74,7 @@ def test_a_search_leaves_out_what_does_nothing():
 
 
 def test_the_steps_and_the_teleport_of_appnp_are_searched(tmp_path):
-    found = tuning.tune("karate", "appnp", tmp_path, trials=1, seeds=[0])
+    found = tuning.tune(RunSpec("karate", "appnp"), tmp_path, trials=1)
     assert {"steps", "teleport", "dropout_edges", "hidden"} <= set(found["settings"])
 
 

@@ -16,9 +16,10 @@ import psutil
 import pytest
 
 from gdamn.errors import OutputError, TrainingError
-from gdamn.runs import pool, unfinished
+from gdamn.runs import pool
 from gdamn.runs import run as runs
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import FOLDER
 from gdamn.system import folders, lock
 
 pytestmark = [
@@ -88,7 +89,7 @@ def test_a_finished_run_is_trained_anew(tmp_path: Path, trained: list[int]) -> N
 
 @pytest.mark.parametrize("how", ["changed", "missing", "no record", "damaged record"])
 def test_a_seed_whose_files_changed_is_trained_again(stopped: Path, trained: list[int], how: str) -> None:
-    record = stopped / unfinished.FOLDER / "seed-1.json"
+    record = stopped / FOLDER / "seed-1.json"
     if how == "changed":
         (stopped / "seed-1" / "predictions.csv").write_text("node\n")
     elif how == "missing":

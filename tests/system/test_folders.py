@@ -124,8 +124,8 @@ def test_folders_of_earlier_versions(tmp_path: Path) -> None:
     run, comparison = tmp_path / "run", tmp_path / "comparison"
     shutil.copytree(STORED / "run", run)
     shutil.copytree(STORED / "comparison", comparison)
-    assert folders.found_older(run) == ["run"]
-    assert folders.found_older(comparison) == ["comparison"]
+    assert folders.older_kinds(run) == ["run"]
+    assert folders.older_kinds(comparison) == ["comparison"]
     folders.check(run, "run")
     folders.check(comparison, "comparison")
     (run / "summary.json").write_text("{}")  # one that we would replace, and did not write
@@ -158,16 +158,16 @@ def test_what_earlier_versions_left_unfinished_is_known(tmp_path: Path, monkeypa
         patched.setattr(runs, "summarise", stop)
         with pytest.raises(KeyboardInterrupt):
             runs.run(SPEC, run)
-    assert folders.found_older(older(run)) == ["run"]
+    assert folders.older_kinds(older(run)) == ["run"]
     runs.run(SPEC, run)
     specs = engine.make_specs("sbm", ["mlp"], [0], options=OPTIONS, settings={"epochs": 2})
     engine.compare(specs, tmp_path / "comparison")
-    assert folders.found_older(older(tmp_path / "comparison")) == ["comparison"]
+    assert folders.older_kinds(older(tmp_path / "comparison")) == ["comparison"]
     (tmp_path / "all").mkdir()
     (tmp_path / "comparison").rename(tmp_path / "all" / "karate")
-    assert folders.found_older(tmp_path / "all") == ["reproduction"]
+    assert folders.older_kinds(tmp_path / "all") == ["reproduction"]
     (tmp_path / "all" / "notes.txt").touch()
-    assert folders.found_older(tmp_path / "all") == []
+    assert folders.older_kinds(tmp_path / "all") == []
 
 
 def test_a_block_that_writes_nothing_leaves_nothing(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from gdamn.estimators.model_file import read_model
 from gdamn.experiments.published import write_into
 from gdamn.fit import checkpoint_file
 from gdamn.runs import run as runs
+from gdamn.runs import seed_records
 from gdamn.runs import tune_study as tuning_study
-from gdamn.runs import unfinished
-from gdamn.runs.compare import fits
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.store import FOLDER, Store
 from gdamn.system import reading
 from gdamn.using.new_files import read_encoder
 
@@ -105,9 +105,9 @@ def test_a_device() -> None:
 
 def test_records_that_are_passed_over(tmp_path: Path) -> None:
     """What a run keeps to go on from is trained again where it can't be read."""
-    fifo(tmp_path / unfinished.FOLDER / "seed-0.json")
-    assert unfinished.find(tmp_path, 0, {}) is None
-    assert fits.read_record(fifo(tmp_path / "seed-0.json")) is None
+    fifo(tmp_path / FOLDER / "seed-0.json")
+    assert seed_records.find_seed(tmp_path, 0, {}) is None
+    assert Store(tmp_path).read_record(fifo(tmp_path / "seed-0.json").name) is None
     fifo(tmp_path / "f" / "000002.checkpoint")
     assert checkpoint_file.newest(tmp_path / "f") is None
     os.mkfifo(tmp_path / "config.toml")

@@ -13,7 +13,7 @@ from gdamn.cli import root as cli
 from gdamn.estimators.chosen_epoch import before_em, before_em_sentence, is_before_em
 from gdamn.runs.run import run as train
 from gdamn.runs.spec import RunSpec
-from gdamn.using.run_folder import open_run
+from gdamn.using.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -57,7 +57,7 @@ def test_every_door_says_where_the_labels_come_from(
 ) -> None:
     run: Path = request.getfixturevalue(name)
     wanted = name == "early"
-    assert is_before_em(open_run(run).model) is wanted
+    assert is_before_em(RunFolder(run).model(0)) is wanted
     commands = [
         ("train", "--config", run / "config.toml", "--out", tmp_path / "again"),
         ("predict", run, "-o", tmp_path / "p.csv"),

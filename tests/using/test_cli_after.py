@@ -22,7 +22,7 @@ from gdamn import Graph
 from gdamn.cli import root as cli
 from gdamn.text import safe, safe_json
 from gdamn.using import predict as predictions
-from gdamn.using.run_folder import Opened, open_run
+from gdamn.using.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -92,24 +92,24 @@ def test_predict(suffix: str, run: Path, gdamn: Command) -> None:
     probabilities = table[["probability_0", "probability_1", "probability_2"]].to_numpy()
     assert np.allclose(probabilities.sum(1), 1, atol=1e-4)
     assert np.allclose(probabilities.max(1), table.confidence, atol=1e-5)
-    opened = open_run(run)
-    assert (table.predicted.astype(int) == opened.model.predict()).all()
+    folder = RunFolder(run)
+    assert (table.predicted.astype(int) == folder.model(0).predict()).all()
     told = json.loads(gdamn("predict", run, "-o", f"p{suffix}", "--force", "--json", "--seed", 1).out)
     assert told["seeds"] == [1]
     for name, mask in (("validation", "val"), ("test", "test")):
         assert told[name]["interval_95"][0] < told[name]["accuracy"] <= told[name]["interval_95"][1]
-        assert told[name]["nodes"] == int(open_run(run, 1).graph().mask(mask).sum())
+        assert told[name]["nodes"] == int(folder.graph(1).mask(mask).sum())
     assert told["validation"]["nll_after"] <= told["validation"]["nll_before"]
-    assert told["test"]["accuracy"] == open_run(run, 1).model.score_on(open_run(run, 1).graph())
+    assert told["test"]["accuracy"] == folder.model(1).score_on(folder.graph(1))
 
 
 def test_test_labels_change_nothing_that_is_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the error that is reported of them differs."""
-    one = predictions.predict([open_run(run)])
+    one = predictions.predict(RunFolder(run), [0])
     graph = one.graph
     scrambled = replace(graph, labels=np.where(graph.test_mask, (graph.labels + 1) % 3, graph.labels))
-    monkeypatch.setattr(Opened, "graph", lambda _: scrambled)
-    two = predictions.predict([open_run(run)])
+    monkeypatch.setattr(RunFolder, "graph", lambda _, seed: scrambled)
+    two = predictions.predict(RunFolder(run), [0])
     assert all(np.array_equal(column, two.columns()[name]) for name, column in one.columns().items())
     different = {name for name in one.report if one.report[name] != two.report[name]}
     assert different == {"test"}
@@ -117,7 +117,7 @@ def test_test_labels_change_nothing_that_is_written(run: Path, monkeypatch: pyte
 
 def test_raw_probabilities_are_the_saved_ones(run: Path, gdamn: Command) -> None:
     assert gdamn("predict", run, "-o", "raw.csv", "--raw").code == 0
-    saved = open_run(run).model.predict_proba().max(axis=1)
+    saved = RunFolder(run).model(0).predict_proba().max(axis=1)
     assert np.allclose(pd.read_csv(gdamn.where / "raw.csv").confidence, saved, atol=1e-5)
 
 
@@ -126,7 +126,7 @@ def test_one_confidence_at_every_door(run: Path, gdamn: Command) -> None:
     from gdamn.report import write_run
 
     saved = pd.read_csv(run / "seed-0" / "predictions.csv", dtype={"node": str}).set_index("node").confidence
-    raw = open_run(run).model.predict_proba().max(axis=1)
+    raw = RunFolder(run).model(0).predict_proba().max(axis=1)
     assert np.abs(saved - raw).max() > 0.01  # calibrating did change something
     assert gdamn("predict", run, "-o", "p.csv").code == 0
     predicted = pd.read_csv(gdamn.where / "p.csv", dtype={"node": str}).set_index("node").confidence
@@ -157,7 +157,7 @@ def test_the_mean_of_the_seeds(run: Path, gdamn: Command) -> None:
     assert gdamn("train", *same).code == 0
     told = json.loads(gdamn("predict", "same", "-o", "p.csv", "--ensemble", "--raw", "--json").out)
     assert told["seeds"] == [0, 1]
-    both = [open_run(gdamn.where / "same", seed).model.predict_proba() for seed in (0, 1)]
+    both = [RunFolder(gdamn.where / "same").model(seed).predict_proba() for seed in (0, 1)]
     table = pd.read_csv(gdamn.where / "p.csv")
     assert np.allclose(table.iloc[:, 4:], np.mean(both, axis=0), atol=1e-4)
 

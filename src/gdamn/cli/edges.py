@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from . import display
-from .finished_run import check_written, echo_json, opened_run, working
+from .finished_run import check_written, echo_json, run_folder, working
 from .options import AsJson, DataRoot, Force, Run, Seed
 from .root import app, reporting
 
@@ -33,20 +33,20 @@ def edges(
     check_written(out, TABLES, force, run)
     with working("judging edges"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..estimators.predictions import of_fit
         from ..using.suspicious import suspicious as judged
 
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
-        predicted = of_fit(opened.model, graph)
-        found = judged(opened.model, graph, predicted, suspicious)
-        remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(opened.model)}
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
+        predicted = folder.predictions(chosen)
+        found = judged(model, graph, predicted, suspicious)
+        remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(model)}
         if out is not None:
             write_table(out, found)
     from .results_view import as_rows, show_suspicious
 
     if as_json:
-        echo_json({"run": str(run), "seed": opened.seed, **remarks, "edges": as_rows(found)})
+        echo_json({"run": str(run), "seed": chosen, **remarks, "edges": as_rows(found)})
         return
     show_suspicious(found, *remarks.values())
     if out is not None:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from . import display
-from .finished_run import check_written, echo_json, opened_run, working
+from .finished_run import check_written, echo_json, run_folder, working
 from .options import AsJson, DataRoot, Force, Run, Seed
 from .root import app, reporting
 
@@ -31,19 +31,19 @@ def explain(
         raise ConfigError(f"--most must be 1 or more; got {most}.")
     check_written(plot, (".png", ".svg"), force, run)
     with working("explaining"):
-        from ..estimators.predictions import of_fit
         from ..using import explain as reasons
 
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
         at = reasons.find_node(graph, node)
-        found = reasons.explain(opened.model, graph, of_fit(opened.model, graph), at)
+        found = reasons.explain(model, graph, folder.predictions(chosen), at)
         if plot is not None:
             from ..using.explain_plot import draw
 
             draw(found, plot)
     if as_json:
-        echo_json({"run": str(run), "seed": opened.seed, **found})
+        echo_json({"run": str(run), "seed": chosen, **found})
         return
     from .results_view import show_explanation
 

@@ -11,7 +11,7 @@ from ..text import safe_json
 from . import display
 
 if TYPE_CHECKING:
-    from ..using.run_folder import Opened
+    from ..using.run_folder import RunFolder
 
 
 @contextmanager
@@ -24,20 +24,19 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def opened_run(run: Path, seed: int | None, data_root: Path | None) -> Opened:
-    """The run's model."""
-    from ..using.run_folder import open_run
+def run_folder(run: Path, data_root: Path | None = None) -> RunFolder:
+    """The folder, not yet read: what reads it is imported late."""
+    from ..using.run_folder import RunFolder
 
-    return open_run(run, seed, data_root)
+    return RunFolder(run, data_root)
 
 
 def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
     """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
     from ..runs.outputs import check_output, files_of
-    from ..using.run_folder import read_spec
 
     if out is not None:
-        check_output(out, suffixes, force, inputs=[*given, *files_of(read_spec(run))], run=run)
+        check_output(out, suffixes, force, inputs=[*given, *files_of(run_folder(run).spec)], run=run)
 
 
 def echo_json(content: Any) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from . import display
-from .finished_run import check_written, echo_json, opened_run, working
+from .finished_run import check_written, echo_json, run_folder, working
 from .options import AsJson, DataRoot, Force, Run, Seed
 from .root import app, reporting
 
@@ -45,12 +45,11 @@ def predict(
         raise ConfigError("--ensemble takes all models and --seed one of them; give only one of the two.")
     with working("predicting"):
         from ..using import predict as predictions
-        from ..using.run_folder import read_spec, saved_seeds
 
-        read_spec(run)
-        seeds = saved_seeds(run) if ensemble else [seed]
-        models = [opened_run(run, each, data_root) for each in seeds]
-        found = predictions.predict(models, nodes, edges, calibrate=not raw)
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        seeds = folder.seeds if ensemble else [chosen]
+        found = predictions.predict(folder, seeds, nodes, edges, calibrate=not raw)
         write_table(out, found.columns())
     if as_json:
         echo_json({**found.report, "written": str(out)})

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import ConfigError
-from .finished_run import check_written, echo_json, opened_run, working
+from .finished_run import check_written, echo_json, run_folder, working
 from .options import AsJson, DataRoot, Force, Run, Seed
 from .root import app, reporting
 
@@ -48,16 +48,16 @@ def refine(
         Condition.parse(keep)
     with working("refining"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..estimators.predictions import of_fit
         from ..using import refine as refined
 
         check_written(out, refined.SUFFIXES, force, run)
-        opened = opened_run(run, seed, data_root)
-        graph = opened.graph()
-        found = refined.refine(opened.model, graph, keep, top)
-        refined.write_refined(out, found, of_fit(opened.model, graph))
-    report = {"run": str(run), "seed": opened.seed, "keep": keep, "top": top, **found.report(), "written": str(out)}
-    report["labels_before_em"] = sentence_of(opened.model)
+        folder = run_folder(run, data_root)
+        chosen = folder.choose_seed(seed)
+        model, graph = folder.model(chosen), folder.graph(chosen)
+        found = refined.refine(model, graph, keep, top)
+        refined.write_refined(out, found, folder.predictions(chosen))
+    report = {"run": str(run), "seed": chosen, "keep": keep, "top": top, **found.report(), "written": str(out)}
+    report["labels_before_em"] = sentence_of(model)
     if as_json:
         echo_json(report)
         return

@@ -10,7 +10,7 @@ import typer
 from ..data.files import TABLES
 from ..errors import ConfigError
 from ..estimators import accuracy
-from ..runs.spec import data_name
+from ..runs.spec import RunSpec, data_name
 from . import display
 from .options import DataRoot
 from .root import app, reporting
@@ -40,13 +40,10 @@ def tune(
     folder = out or Path("runs") / f"tune-{data_name(dataset)}-{method}"
     with display.CountView("trials", trials) as view:
         best = tuning.tune(
-            dataset,
-            method,
+            RunSpec(dataset, method, tuple(range(seeds)), noise),
             folder,
             trials=trials,
-            seeds=range(seeds),
             space=tuning.read_space(space) if space else None,
-            noise=noise,
             data_root=data_root,
             report=lambda done, _, value: view.count(done, f"best {100 * value:.2f} %"),
         )

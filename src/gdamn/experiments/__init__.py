@@ -11,8 +11,8 @@ from ..system.lazy import exports
 
 if TYPE_CHECKING:
     from .experiment import Experiment
-    from .store import Unit
     from .targets import TARGETS, Target
+    from .units import Unit
 
 __all__ = ["TARGETS", "Experiment", "Target", "Unit"]
 
@@ -22,6 +22,6 @@ __getattr__, __dir__ = exports(
         "Experiment": ".experiment",
         "TARGETS": ".targets",
         "Target": ".targets",
-        "Unit": ".store",
+        "Unit": ".units",
     },
 )

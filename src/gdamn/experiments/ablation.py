@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
-from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
+from .experiment import Ask, Content, Found, ahead, claim, compared, fit, significance, spread
 from .paper import printed
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +71,9 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
 def claims_of(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
     """What the paper says of the variants, on a data set."""
     tests = {m: compared(found, name_of(dataset, m), name_of(dataset, "gdamn"), seeds) for m in METHODS}
-    told = "; ".join(f"{NAMES[m]} {tests[m]['difference']:+.1f} points ({luck(tests[m])})" for m in PARTS)
+    differences = "; ".join(
+        f"{NAMES[m]} {tests[m]['difference']:+.1f} points ({significance(tests[m])})" for m in PARTS
+    )
     signs = [ahead(tests[method]) for method in PARTS]  # False: worse than GDAMN
     worse = True if all(sign is False for sign in signs) else False if True in signs else None
     pairs = (
@@ -82,7 +84,7 @@ def claims_of(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str
     first = claim(
         "leaving out ENT, the hard or the soft attention makes GDAMN worse",
         worse,
-        f"on {dataset}, against GDAMN: {told}",
+        f"on {dataset}, against GDAMN: {differences}",
         dataset=dataset,
         tests={method: tests[method] for method in PARTS},
     )
@@ -93,7 +95,7 @@ def pair(dataset: str, says: str, better: str, worse: str, seeds: Sequence[int],
     """The claim that one method is ahead of another."""
     test = compared(found, name_of(dataset, better), name_of(dataset, worse), seeds)
     a, b = (100 * spread(found, name_of(dataset, method), seeds)["mean"] for method in (better, worse))
-    said = f"on {dataset} {a:.1f} % against {b:.1f} % ({test['difference']:+.1f} points, {luck(test)})"
+    said = f"on {dataset} {a:.1f} % against {b:.1f} % ({test['difference']:+.1f} points, {significance(test)})"
     return claim(says, ahead(test), said, dataset=dataset, **test)
 
 

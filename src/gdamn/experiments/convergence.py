@@ -14,7 +14,7 @@ from ..fit.training import Record, Watch
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,17 +148,17 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
             key: [runs.spread(list(values)) for values in zip(*(result[key] for result in results), strict=True)]
             for key in ("of_iteration", "if_stopped", "val_of_iteration", "changed")
         }
-    return {"numbers": numbers, "claims": [converges(dataset, shown) for dataset, shown in numbers.items()]}
+    return {"numbers": numbers, "claims": [converges(dataset, of_dataset) for dataset, of_dataset in numbers.items()]}
 
 
-def converges(dataset: str, shown: Content) -> dict[str, Any]:
+def converges(dataset: str, of_dataset: Content) -> dict[str, Any]:
     """The claim that three iterations are enough: neither the fit nor an iteration by itself changes after them.
 
     A fit keeps its best epoch, so it stands still even where EM itself falls apart: that alone would prove nothing.
     """
-    means = [100 * s["mean"] for s in shown["if_stopped"]]
-    alone = [100 * s["mean"] for s in shown["of_iteration"]]
-    changed = [100 * s["mean"] for s in shown["changed"]]
+    means = [100 * s["mean"] for s in of_dataset["if_stopped"]]
+    alone = [100 * s["mean"] for s in of_dataset["of_iteration"]]
+    changed = [100 * s["mean"] for s in of_dataset["changed"]]
     later = max(abs(mean - means[ENOUGH]) for mean in means[ENOUGH:])
     drift = max(abs(mean - alone[ENOUGH]) for mean in alone[ENOUGH:])
     first = next(k for k in range(1, len(means)) if all(abs(m - means[-1]) <= NEAR for m in means[k:]))
@@ -183,9 +183,9 @@ def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     from .style import mean_std
 
     rows = []
-    for dataset, shown in content["numbers"].items():
-        for k, (alone, stopped) in enumerate(zip(shown["of_iteration"], shown["if_stopped"], strict=True)):
-            changed = f"{100 * shown['changed'][k - 1]['mean']:.1f}" if k else "–"
+    for dataset, of_dataset in content["numbers"].items():
+        for k, (alone, stopped) in enumerate(zip(of_dataset["of_iteration"], of_dataset["if_stopped"], strict=True)):
+            changed = f"{100 * of_dataset['changed'][k - 1]['mean']:.1f}" if k else "–"
             name = str(k) if k else "0 (pre-training)"
             rows.append([dataset, name, mean_std(stopped) if k else "–", mean_std(alone), changed])
     columns = ("data set", "EM iterations", "test accuracy of a fit that ends here, %")
@@ -201,14 +201,14 @@ def draw(content: Content) -> Figure:
     numbers = content["numbers"]
     figure, (*left, right) = panels(len(numbers) + 1, PAGE, 2.3)
     looks = zip((BLUE, ORANGE, GREEN, PINK), "osD^", strict=True)
-    for axes, (dataset, shown), (colour, marker) in zip(left, numbers.items(), looks, strict=False):
-        steps = range(1, len(shown["if_stopped"]))
-        band(axes, steps, shown["if_stopped"][1:], colour, marker, dataset)
-        alone = [100 * one["mean"] for one in shown["of_iteration"]]
+    for axes, (dataset, of_dataset), (colour, marker) in zip(left, numbers.items(), looks, strict=False):
+        steps = range(1, len(of_dataset["if_stopped"]))
+        band(axes, steps, of_dataset["if_stopped"][1:], colour, marker, dataset)
+        alone = [100 * one["mean"] for one in of_dataset["of_iteration"]]
         axes.plot(range(len(alone)), alone, color=colour, marker=marker, mfc="white", lw=1, ls=":")
         axes.set_title(f"{dataset}: test accuracy, %\n(open: an iteration by itself)")
         axes.set_xlabel("EM iterations (0: pre-training)")
-        band(right, steps, shown["changed"], colour, marker, dataset)
+        band(right, steps, of_dataset["changed"], colour, marker, dataset)
     right.set_title("nodes with a new label, %")
     right.set_xlabel("EM iteration")
     right.set_ylim(bottom=0)

@@ -68,15 +68,15 @@ def cosines(graph: Graph) -> NDArray[np.float32]:
     return x.cosines(graph.structure.pattern).numpy()
 
 
-def relativity(graph: Graph, sign: int, own: bool = True) -> NDArray[np.float32]:
+def relativity(graph: Graph, sign: int, with_self: bool = True) -> NDArray[np.float32]:
     """[E + N] attention over the neighbours and the node itself, proportional to exp(± cos(x_i, x_j)).
 
     PR has the sign +1, NR the sign -1, and 0 weighs all alike; each row sums to 1. A node's cosine with itself is 1,
-    the highest there is; without ``own`` its own message counts as it does at sign 0, so that the sign acts on the
-    neighbours alone.
+    the highest there is; without ``with_self`` its own message counts as it does at sign 0, so that the sign acts on
+    the neighbours alone.
     """
     scores = sign * cosines(graph)
-    if not own:
+    if not with_self:
         scores = np.where(graph.structure.loop, 0, scores)
     weights = np.exp(scores) * graph.structure.weights
     indptr = graph.structure.pattern.indptr

@@ -69,14 +69,8 @@ def run_table(
     """Run a table cell by cell."""
     seeds = tables.SEEDS if asked.seeds is None else asked.seeds
     plan = tables.make_plan(paper.table(target.name), asked.datasets, asked.methods, seeds, asked.coauthor_seeds)
-    return tables.reproduce(
-        plan,
-        out,
-        settings=asked.settings,
-        **asked.running,
-        finished=asked.finished,
-        watch=watch,
-    )
+    plan = replace(plan, settings=asked.settings)
+    return tables.reproduce(plan, out, **asked.running, finished=asked.finished, watch=watch)
 
 
 def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
@@ -94,11 +88,11 @@ def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
             continue
         known = settings_of(target, asked)
         taken |= set(known)
-        own = replace(asked, settings=known)
+        of_target = replace(asked, settings=known)
         if not target.is_table:
-            own = replace(own, methods=("paper",), coauthor_seeds=None)
-            ask_for(target, own)
-        todo.append((target, own))
+            of_target = replace(of_target, methods=("paper",), coauthor_seeds=None)
+            ask_for(target, of_target)
+        todo.append((target, of_target))
     for key in asked.settings:
         if key not in taken:
             raise ConfigError(
@@ -119,7 +113,7 @@ def settings_of(target: Target, asked: Asked) -> dict[str, Any]:
 
     def takes(key: str) -> bool:
         method, _, name = key.rpartition(".")
-        return name in has.get(method, set()) if method else any(key in own for own in has.values())
+        return name in has.get(method, set()) if method else any(key in known for known in has.values())
 
     return {key: value for key, value in asked.settings.items() if takes(key)}
 

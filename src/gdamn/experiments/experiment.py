@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ConfigError
-from ..runs import pool, unfinished
+from ..runs import pool
 from ..runs import run as runs
 from ..runs.compare import engine
 from ..runs.compare.paired import SURE, paired
 from ..runs.spec import RunSpec
-from ..system import folders, io
+from ..runs.store import Store, stoppable
+from ..system import folders
 from ..system.versions import versions
-from .store import Task, Unit, UnitStore, shared_and_own
 from .targets import Target
+from .units import Task, Unit, common_config, find_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,7 +127,7 @@ def run(
     with runs.working_in(out, "reproduction"):
         with pool.thread_variables(share):  # before the imports that read them
             units = experiment.plan(ask)
-            done = _do_units(target, units, UnitStore(out), jobs, share, data_root, force, watch or Watch())
+            done = _do_units(target, units, Store(out), jobs, share, data_root, force, watch or Watch())
         versions = engine.merged_versions([record["versions"] for record in done.values()])
         content = {**_head(target, ask, units), "versions": versions}
         content |= experiment.conclude(ask, {task: record["result"] for task, record in done.items()})
@@ -137,7 +138,7 @@ def run(
 def _do_units(
     target: Target,
     units: Sequence[Unit],
-    store: UnitStore,
+    store: Store,
     jobs: int,
     threads: int,
     data_root: Path | None,
@@ -145,9 +146,8 @@ def _do_units(
     watch: Watch,
 ) -> dict[Task, dict[str, Any]]:
     """The records of all units, in their order: of the finished ones as they were kept, of the others by doing them."""
-    for path in (*(store.folder / f"{target.name}.{kind}" for kind in KINDS), *map(store.path, units)):
-        io.remove_leftovers(path)
-    found = {unit.task: store.find(unit, force) for unit in units}
+    store.remove_leftovers([*(f"{target.name}.{kind}" for kind in KINDS), *(unit.work.path for unit in units)])
+    found = {unit.task: find_unit(store, unit, force) for unit in units}
     done = {task: record for task, record in found.items() if record is not None}
     missing = {unit.task: unit for unit in units if unit.task not in done}
     if watch.start is not None:
@@ -156,13 +156,12 @@ def _do_units(
     def keep(task: Task, result: dict[str, Any]) -> None:
         done[task] = {"result": result, "versions": versions()}
         if "missing" not in result:  # data that isn't here today may be tomorrow
-            store.save(missing[task], result)
-            unfinished.drop_checkpoints(store.folder, missing[task].config)
+            store.save(missing[task].work, result)
         if watch.finished is not None:
             watch.finished(task, result)
 
     work = partial(_resume, store.folder, target, missing, data_root)
-    with unfinished.stoppable(done, len(units), f"units of {target.name}"):
+    with stoppable(done, len(units), f"units of {target.name}"):
         pool.run_each(work, list(missing), jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
     return {unit.task: done[unit.task] for unit in units}
 
@@ -179,7 +178,7 @@ def _resume(
     from ..fit.checkpoint import keeping
 
     timed = target.experiment().SERIAL
-    with nullcontext() if timed else keeping(unfinished.checkpoints_by(out, units[task].config)):
+    with nullcontext() if timed else keeping(Store(out).checkpoints(units[task].config)):
         return _measure(target, units, data_root, task, progress)
 
 
@@ -210,7 +209,7 @@ def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:
             "labels": experiment.LABELS,
         },
         "changed_settings": dict(ask.settings),
-        "config": shared_and_own([unit for unit in units if unit.seed == units[0].seed]),
+        "config": common_config([unit for unit in units if unit.seed == units[0].seed]),
     }
 
 
@@ -258,7 +257,7 @@ def claim(paper: str, agrees: bool | None, ours: str, **numbers: Any) -> dict[st
     return {"paper": paper, "agrees": agrees, "ours": ours, "numbers": numbers}
 
 
-def luck(test: Mapping[str, Any]) -> str:
+def significance(test: Mapping[str, Any]) -> str:
     """How sure a difference is, in brackets."""
     if test["p"] is None:
         return f"{test['seeds']} seed{'s' if test['seeds'] != 1 else ''}, no test"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim, load, spread
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,35 +62,35 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
 def conclude(ask: Ask, found: Found) -> dict[str, Any]:
     """Accuracy by share, and whether it falls."""
     numbers = {dataset: points(dataset, ask.seeds, found) for dataset in ask.datasets}
-    return {"numbers": numbers, "claims": [falls(dataset, shown) for dataset, shown in numbers.items()]}
+    return {"numbers": numbers, "claims": [falls(dataset, points_of) for dataset, points_of in numbers.items()]}
 
 
 def points(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
     """A point per share, the lowest share first."""
-    shown = []
+    made = []
     for share in (*SHARES, ORIGINAL):
         name = name_of(dataset, share)
         reached = statistics.fmean(found[name, seed]["inter_class_share"] for seed in seeds)
         point = {"share": reached, "original": share == ORIGINAL, "edges": found[name, seeds[0]]["edges"]}
-        shown.append({**point, "test_accuracy": spread(found, name, seeds)})
-    return sorted(shown, key=lambda point: point["share"])
+        made.append({**point, "test_accuracy": spread(found, name, seeds)})
+    return sorted(made, key=lambda point: point["share"])
 
 
-def falls(dataset: str, shown: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def falls(dataset: str, measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The claim that accuracy falls almost monotonically."""
     from scipy.stats import spearmanr
 
-    means = [100 * point["test_accuracy"]["mean"] for point in shown]
-    shares = [point["share"] for point in shown]
+    means = [100 * point["test_accuracy"]["mean"] for point in measured]
+    shares = [point["share"] for point in measured]
     rank = float(spearmanr(shares, means).statistic)
     rises = sum(b > a for a, b in pairwise(means))
-    own = next(point for point in shown if point["original"])
+    original = next(point for point in measured if point["original"])
     return claim(
         "test accuracy decreases almost monotonically with the ratio of inter-class edges",
         rank <= MONOTONE,
         f"on {dataset} it goes from {means[0]:.1f} % without such edges over "
-        f"{100 * own['test_accuracy']['mean']:.1f} % at the graph's own {100 * own['share']:.0f} % of them to "
-        f"{means[-1]:.1f} % at {100 * shares[-1]:.0f} % (rank correlation {rank:.2f}; it rises in {rises} of "
+        f"{100 * original['test_accuracy']['mean']:.1f} % at the graph's own {100 * original['share']:.0f} % of them "
+        f"to {means[-1]:.1f} % at {100 * shares[-1]:.0f} % (rank correlation {rank:.2f}; it rises in {rises} of "
         f"{len(means) - 1} steps)",
         dataset=dataset,
         rank_correlation=rank,
@@ -104,8 +104,8 @@ def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
 
     rows = [
         [dataset, share_text(p), f"{p['edges']:,}", mean_std(p["test_accuracy"])]
-        for dataset, shown in content["numbers"].items()
-        for p in shown
+        for dataset, measured in content["numbers"].items()
+        for p in measured
     ]
     return ("data set", "edges between classes, %", "edges", "test accuracy, %"), rows
 
@@ -121,10 +121,12 @@ def draw(content: Content) -> Figure:
 
     figure, (axes,) = panels()
     looks = zip((BLUE, ORANGE, GREEN, PINK), "osD^", strict=True)
-    for (dataset, shown), (colour, marker) in zip(content["numbers"].items(), looks, strict=False):
-        band(axes, [100 * p["share"] for p in shown], [p["test_accuracy"] for p in shown], colour, marker, dataset)
-        own = next(p for p in shown if p["original"])
-        x, y = 100 * own["share"], 100 * own["test_accuracy"]["mean"]
+    for (dataset, measured), (colour, marker) in zip(content["numbers"].items(), looks, strict=False):
+        band(
+            axes, [100 * p["share"] for p in measured], [p["test_accuracy"] for p in measured], colour, marker, dataset
+        )
+        original = next(p for p in measured if p["original"])
+        x, y = 100 * original["share"], 100 * original["test_accuracy"]["mean"]
         axes.plot(x, y, marker=marker, ms=9, mfc="none", mec=INK, mew=1, ls="none")
         axes.annotate(f"{dataset} as it is", (x, y), (8, 6), textcoords="offset points", fontsize=7.5)
     axes.set_xlabel("edges between classes, %")

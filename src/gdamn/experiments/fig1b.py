@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
-from .store import Unit
+from .experiment import Ask, Content, Found, ahead, claim, compared, load, significance, spread
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ def better_on(dataset: str, graph: str, better: str, worse: str, seeds: Sequence
         f"{better} is {how} better than {worse} on the {graph} graph",
         ahead(test),
         f"on {dataset} {better} has {first:.1f} % and {worse} {second:.1f} % ({test['difference']:+.1f} points, "
-        f"{luck(test)})",
+        f"{significance(test)})",
         dataset=dataset,
         **test,
     )
@@ -113,12 +113,15 @@ def remark(dataset: str, numbers: Content, seeds: Sequence[int], found: Found) -
         both = [numbers[graph][f"{name}, neighbours only"]["test_accuracy"]["mean"] for name in ("PR", "NR")]
         first, second = (name_of(dataset, graph, f"{name}, neighbours only") for name in ("PR", "NR"))
         test = compared(found, first, second, seeds)
-        parts.append(f"{100 * both[0]:.1f} % (PR) and {100 * both[1]:.1f} % (NR) on the {graph} graph ({luck(test)})")
-    own = [100 * numbers["original"][name]["weight_of_own_message"] for name in ("PR", "NR")]
+        parts.append(
+            f"{100 * both[0]:.1f} % (PR) and {100 * both[1]:.1f} % (NR) on the {graph} graph ({significance(test)})"
+        )
+    self_weight = [100 * numbers["original"][name]["weight_of_own_message"] for name in ("PR", "NR")]
     return (
         f"What lies behind it: a node's cosine with itself is 1, far above that of any neighbour, so that PR gives "
-        f"{own[0]:.0f} % of the weight to the node's own message and NR {own[1]:.0f} % ({dataset}, original graph). "
-        f"With the own message at its uniform score, and the sign on the neighbours alone, there remain "
+        f"{self_weight[0]:.0f} % of the weight to the node's own message and NR {self_weight[1]:.0f} % "
+        f"({dataset}, original graph). With the own message at its uniform score, and the sign on the neighbours "
+        f"alone, there remain "
         f"{' and '.join(parts)}."
     )
 

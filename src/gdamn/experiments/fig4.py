@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs.compare.paired import SURE
-from .experiment import Ask, Content, Found, ahead, claim, compared, fit, luck, spread
-from .store import Unit
+from .experiment import Ask, Content, Found, ahead, claim, compared, fit, significance, spread
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,7 @@ def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], found: Found
             ahead(test),
             f"on {dataset} A_stable has {means[STABLE]:.1f} % and is ahead of {below} of {len(sampled)} values of S; "
             f"against the best of them, S = {best} with {means[best]:.1f} %, it is {test['difference']:+.1f} points "
-            f"({luck(test)})",
+            f"({significance(test)})",
             dataset=dataset,
             ahead_of=below,
             best_samples=best,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, ahead, claim, compared, load
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,18 +73,22 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
 
     numbers = {}
     for dataset in ask.datasets:
-        shown = {}
+        by_method = {}
         for method in METHODS:
             results = [found[name_of(dataset, method), seed] for seed in ask.seeds]
             mean = np.mean([result["strength"] for result in results], axis=0)
             ratios = runs.spread([result["ratio"] for result in results])
-            shown[method] = {"strength": mean.tolist(), "ratio": ratios}
+            by_method[method] = {"strength": mean.tolist(), "ratio": ratios}
             if method != "gcn":
-                shown[method]["predicted_alike"] = runs.spread([result["predicted_alike"] for result in results])
+                by_method[method]["predicted_alike"] = runs.spread([result["predicted_alike"] for result in results])
         classes = found[name_of(dataset, METHODS[0]), ask.seeds[0]]["class_names"]
-        numbers[dataset] = {"class_names": classes, "methods": shown}
+        numbers[dataset] = {"class_names": classes, "methods": by_method}
     claims = [one for d in ask.datasets for one in claims_of(d, numbers[d]["methods"], ask.seeds, found)]
-    return {"numbers": numbers, "claims": claims, "remarks": [why(d, shown["methods"]) for d, shown in numbers.items()]}
+    return {
+        "numbers": numbers,
+        "claims": claims,
+        "remarks": [why(d, of_dataset["methods"]) for d, of_dataset in numbers.items()],
+    }
 
 
 def why(dataset: str, methods: Content) -> str:
@@ -99,15 +103,15 @@ def why(dataset: str, methods: Content) -> str:
 def claims_of(dataset: str, methods: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
     """What the paper says of the ratios."""
     ratio = {method: methods[method]["ratio"]["mean"] for method in METHODS}
-    told = {method: f"{NAMES[method]} {ratio[method]:.2f}" for method in METHODS}
+    texts = {method: f"{NAMES[method]} {ratio[method]:.2f}" for method in METHODS}
     best = max((method for method in METHODS if method != "gdamn"), key=lambda method: ratio[method])
     common = {"dataset": dataset, "ratios": ratio}
 
     def test(first: str, second: str) -> bool | None:
         return ahead(compared(found, name_of(dataset, first), name_of(dataset, second), seeds, "ratio", 1))
 
-    def says(paper: str, agrees: bool | None, *shown: str) -> dict[str, Any]:
-        ours = f"the ratio of diagonal to off-diagonal on {dataset} is {', '.join(told[m] for m in shown)}"
+    def says(paper: str, agrees: bool | None, *named: str) -> dict[str, Any]:
+        ours = f"the ratio of diagonal to off-diagonal on {dataset} is {', '.join(texts[m] for m in named)}"
         return claim(paper, agrees, ours, **common)
 
     return [
@@ -121,8 +125,8 @@ def claims_of(dataset: str, methods: Content, seeds: Sequence[int], found: Found
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per method."""
     rows = []
-    for dataset, shown in content["numbers"].items():
-        for method, entry in shown["methods"].items():
+    for dataset, of_dataset in content["numbers"].items():
+        for method, entry in of_dataset["methods"].items():
             ratio = entry["ratio"]
             within = 100 * sum(row[at] for at, row in enumerate(entry["strength"])) / len(entry["strength"])
             rows.append([dataset, NAMES[method], f"{ratio['mean']:.2f} ± {ratio['std']:.2f}", f"{within:.1f}"])
@@ -135,13 +139,13 @@ def draw(content: Content) -> Figure:
 
     from .style import PAGE, panels
 
-    _, shown = next(iter(content["numbers"].items()))
-    classes = len(shown["class_names"])
+    _, of_dataset = next(iter(content["numbers"].items()))
+    classes = len(of_dataset["class_names"])
     figure, all_axes = panels(len(METHODS), PAGE, 1.8, sharey=True)
     image = None
     numbers = [str(at) for at in range(1, classes + 1)]
     for axes, method in zip(all_axes, METHODS, strict=True):
-        entry = shown["methods"][method]
+        entry = of_dataset["methods"][method]
         percent = [[100 * share for share in row] for row in entry["strength"]]
         image = axes.imshow(percent, cmap="Blues", norm=PowerNorm(0.5, 0, 100))
         for i, row in enumerate(percent) if classes <= 8 else ():

@@ -11,8 +11,8 @@ from ..graph.read_only import as_tensor
 from ..runs import pool
 from ..runs import run as runs
 from ..runs.spec import RunSpec
-from .experiment import Ask, Content, Found, ahead, claim, compared, load, luck, spread
-from .store import Unit
+from .experiment import Ask, Content, Found, ahead, claim, compared, load, significance, spread
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,13 +176,13 @@ def control(dataset: str, seeds: Sequence[int], found: Found) -> str:
     return (
         f"What is the normalisation alone: with the normalisation of GDAMN's weights the original graph of {dataset} "
         f"reaches that loss after {counts[0]:.0f} epochs (GDAMN's weights: {counts[1]:.0f}), and GDAMN's weights are "
-        f"{test['difference']:+.1f} points of test accuracy against it ({luck(test)})."
+        f"{test['difference']:+.1f} points of test accuracy against it ({significance(test)})."
     )
 
 
-def claims_of(dataset: str, shown: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def claims_of(dataset: str, numbers: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
     """The two claims of the paper."""
-    graphs = shown["graphs"]
+    graphs = numbers["graphs"]
     epochs = {graph: graphs[graph]["epochs_to_final_loss"]["mean"] for graph in GRAPHS}
     counts = {
         (graph, seed): {"epochs": count}
@@ -201,7 +201,7 @@ def claims_of(dataset: str, shown: Content, seeds: Sequence[int], found: Found) 
             near_oracle if faster else faster,
             f"on {dataset} the training loss that the original graph ends with is reached after "
             f"{epochs['learned']:.0f} epochs on GDAMN's weights, {epochs['oracle']:.0f} on the oracle graph and "
-            f"{epochs['original']:.0f} on the original one (original against GDAMN's: {luck(sooner)})",
+            f"{epochs['original']:.0f} on the original one (original against GDAMN's: {significance(sooner)})",
             dataset=dataset,
             epochs_to_final_loss=epochs,
         ),
@@ -209,7 +209,7 @@ def claims_of(dataset: str, shown: Content, seeds: Sequence[int], found: Found) 
             "on GDAMN's weights test accuracy is significantly higher than on the original graph",
             ahead(test),
             f"on {dataset} {mean['learned']:.1f} % against {mean['original']:.1f} % ({test['difference']:+.1f} points, "
-            f"{luck(test)}); the oracle graph has {mean['oracle']:.1f} %",
+            f"{significance(test)}); the oracle graph has {mean['oracle']:.1f} %",
             dataset=dataset,
             **test,
         ),
@@ -221,8 +221,8 @@ def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     from .style import mean_std
 
     rows = []
-    for dataset, shown in content["numbers"].items():
-        for graph, entry in shown["graphs"].items():
+    for dataset, numbers in content["numbers"].items():
+        for graph, entry in numbers["graphs"].items():
             loss = sum(entry["train_loss"][-LAST:]) / len(entry["train_loss"][-LAST:])
             sooner = f"{entry['epochs_to_final_loss']['mean']:.0f}"
             rows.append([dataset, GRAPHS[graph], mean_std(entry["test_accuracy"]), f"{loss:.3f}", sooner])
@@ -240,17 +240,17 @@ def draw(content: Content) -> Figure:
         "oracle": (GREEN, (0, (5, 2))),
         "learned": (ORANGE, "-"),
     }
-    dataset, shown = next(iter(content["numbers"].items()))
+    dataset, numbers = next(iter(content["numbers"].items()))
     figure, (left, right) = panels(2, PAGE, 2.5)
-    for graph, entry in shown["graphs"].items():
+    for graph, entry in numbers["graphs"].items():
         colour, dashes = looks[graph]
         epochs = range(1, len(entry["train_loss"]) + 1)
         left.plot(epochs, entry["train_loss"], color=colour, ls=dashes, label=GRAPHS[graph])
         right.plot(epochs, [100 * value for value in entry["test_accuracies"]], color=colour, ls=dashes)
     left.set_ylabel("training loss")
     right.set_ylabel("test accuracy, %")
-    top = max(max(entry["test_accuracies"]) for entry in shown["graphs"].values())
-    ends = [entry["test_accuracies"][-1] for entry in shown["graphs"].values()]
+    top = max(max(entry["test_accuracies"]) for entry in numbers["graphs"].values())
+    ends = [entry["test_accuracies"][-1] for entry in numbers["graphs"].values()]
     right.set_ylim(bottom=max(0.0, 100 * (min(ends) - 1.5 * (top - min(ends))) - 3))
     for axes, what in ((left, "training"), (right, "test")):
         axes.set_xlabel("epoch")

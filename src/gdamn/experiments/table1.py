@@ -10,7 +10,7 @@ from ..errors import DataError
 from ..runs import pool
 from .experiment import Ask, Content, Found, claim
 from .paper import statistics
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,8 +83,8 @@ def same(dataset: str, ours: Content, paper: Content) -> dict[str, Any]:
     listed = ", ".join(f"{paper[key]:,} {name}" for key, name in COUNTS.items())
     said = "every count is the same"
     if other:
-        told = ", ".join(f"{ours[key]:,} {COUNTS[key]} in place of {paper[key]:,}" for key in other)
-        said = f"there are {told}; the other counts are the same"
+        differences = ", ".join(f"{ours[key]:,} {COUNTS[key]} in place of {paper[key]:,}" for key in other)
+        said = f"there are {differences}; the other counts are the same"
     return claim(f"{dataset} has {listed}", not other, said, dataset=dataset, other=other)
 
 
@@ -114,19 +114,19 @@ def draw(content: Content) -> Figure:
     """What the table doesn't say and the experiments depend on: edges between classes, degree, labels per class."""
     from .style import BLUE, PAGE, panels
 
-    here = {name: entry["ours"] for name, entry in content["numbers"].items() if "missing" not in entry["ours"]}
+    counts = {name: entry["ours"] for name, entry in content["numbers"].items() if "missing" not in entry["ours"]}
     bars = (
-        ("edges between classes, %", [100 * ours["inter_class_share"] for ours in here.values()], ".1f"),
-        ("mean degree", [ours["mean_degree"] for ours in here.values()], ".1f"),
-        ("nodes with a training label, %", [100 * ours["train"] / ours["nodes"] for ours in here.values()], ".2f"),
+        ("edges between classes, %", [100 * ours["inter_class_share"] for ours in counts.values()], ".1f"),
+        ("mean degree", [ours["mean_degree"] for ours in counts.values()], ".1f"),
+        ("nodes with a training label, %", [100 * ours["train"] / ours["nodes"] for ours in counts.values()], ".2f"),
     )
-    figure, all_axes = panels(len(bars), PAGE, 0.7 + 0.24 * len(here), sharey=True)
+    figure, all_axes = panels(len(bars), PAGE, 0.7 + 0.24 * len(counts), sharey=True)
     for axes, (title, values, digits) in zip(all_axes, bars, strict=True):
-        shown = axes.barh(range(len(here)), values, height=0.6, color=BLUE)
-        axes.bar_label(shown, [f"{value:{digits}}" for value in values], padding=2, fontsize=7.5)
+        drawn = axes.barh(range(len(counts)), values, height=0.6, color=BLUE)
+        axes.bar_label(drawn, [f"{value:{digits}}" for value in values], padding=2, fontsize=7.5)
         axes.set_title(title)
-        axes.set_yticks(range(len(here)), list(here))
-        axes.set_ylim(len(here) - 0.5, -0.5)
+        axes.set_yticks(range(len(counts)), list(counts))
+        axes.set_ylim(len(counts) - 0.5, -0.5)
         axes.set_xlim(0, 1.2 * max([*values, 0.01]))
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)

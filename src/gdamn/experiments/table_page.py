@@ -71,7 +71,11 @@ def lines(markdown: Sequence[str]) -> list[str]:
 def files(table: Mapping[str, Any], out: Path, page: Path) -> list[tuple[str, str, str]]:
     """The table's own files, and the comparison of each data set that is there."""
     name = table["table"]
-    own = [(f"{name}.json", "everything"), (f"{name}.csv", "a row per cell"), (f"{name}.md", "this table as Markdown")]
+    of_table = [
+        (f"{name}.json", "everything"),
+        (f"{name}.csv", "a row per cell"),
+        (f"{name}.md", "this table as Markdown"),
+    ]
     found = [(f"{dataset}/compare.html", f"the methods on {dataset}") for dataset in table["comparisons"]]
     found = [(path, meaning) for path, meaning in found if (out / path).is_file()]
-    return [(link(out / path, page), path, meaning) for path, meaning in [*own, *found]]
+    return [(link(out / path, page), path, meaning) for path, meaning in [*of_table, *found]]

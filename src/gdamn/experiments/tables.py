@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from ..errors import ConfigError, NothingFinishedError
 from ..report import comparison_files as report
 from ..runs import run as runs
 from ..runs.compare import engine
-from ..runs.compare.fits import FitStore
 from ..runs.spec import RunSpec
-from ..system import folders, io
+from ..runs.store import Store
+from ..system import folders
 from .paper import PaperTable, Row
 
 SEEDS = 20
@@ -31,13 +31,14 @@ MAIN = "gdamn"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a table: its rows, the data sets, and how many seeds each cell has."""
+    """What is run for a table: its rows, the data sets, how many seeds each cell has, and changed settings."""
 
     table: PaperTable
     rows: tuple[Row, ...]
     datasets: tuple[str, ...]
     seeds: int = SEEDS
     coauthor_seeds: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def seeds_of(self, method: str, dataset: str) -> range:
         """The seeds of a cell: fewer on the co-author graphs, where that is asked for, except for GDAMN."""
@@ -71,14 +72,14 @@ def make_plan(
     if seeds < 1 or (coauthor_seeds is not None and coauthor_seeds < 1):
         raise ConfigError("--seeds and --coauthor-seeds must be 1 or more.")
     wanted = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets)) or table.datasets
-    own = {row.method: row for row in table.rows}
-    names = [m for name in methods or ["paper"] for m in (own if name == "paper" else [name])]
+    known = {row.method: row for row in table.rows}
+    names = [m for name in methods or ["paper"] for m in (known if name == "paper" else [name])]
     for name in dict.fromkeys(names):
-        if name not in own:
+        if name not in known:
             engine.method_names(name)
     chosen = set(names)
     rows = [row for row in table.rows if row.method in chosen]
-    rows += [Row(name, name, {}) for name in dict.fromkeys(names) if name not in own]
+    rows += [Row(name, name, {}) for name in dict.fromkeys(names) if name not in known]
     plan = Plan(table, tuple(rows), wanted, seeds, coauthor_seeds)
     if all(plan.empty(row, dataset) for row in rows for dataset in wanted):
         lacking = sorted(chosen - set(METHODS))
@@ -93,7 +94,6 @@ def reproduce(
     jobs: int = 1,
     threads: int | None = None,
     data_root: Path | None = None,
-    settings: Mapping[str, Any] | None = None,
     force: bool = False,
     finished: bool = False,
     watch: Callable[[], engine.Watch] | None = None,
@@ -105,7 +105,7 @@ def reproduce(
     from .table_report import write_all
 
     folders.check(out, "reproduction")
-    specs = {dataset: make_specs(plan, dataset, settings or {}) for dataset in plan.datasets}
+    specs = {dataset: make_specs(plan, dataset) for dataset in plan.datasets}
     if finished:
         specs = {dataset: finished_of(asked, out / dataset) for dataset, asked in specs.items()}
         if not any(specs.values()):
@@ -116,12 +116,11 @@ def reproduce(
     table: dict[str, Any] = {}
     running = {"jobs": jobs, "threads": threads, "data_root": data_root, "force": force}
     with runs.working_in(out, "reproduction"):
-        for kind in KINDS:
-            io.remove_leftovers(out / f"{plan.table.name}.{kind}")
+        Store(out).remove_leftovers(f"{plan.table.name}.{kind}" for kind in KINDS)
         for dataset, asked in specs.items():
             if asked:
                 found[dataset] = compared(asked, out / dataset, running, watch() if watch else None)
-            table = assemble(plan, found, settings)
+            table = assemble(plan, found)
             write_all(table, out)
     return table
 
@@ -139,19 +138,19 @@ def compared(
         return outcome.result
 
 
-def make_specs(plan: Plan, dataset: str, settings: Mapping[str, Any]) -> list[RunSpec]:
+def make_specs(plan: Plan, dataset: str) -> list[RunSpec]:
     """The runs of a data set."""
     names = [row.method for row in plan.rows if plan.empty(row, dataset) is None]
     if not names:
         return []
-    specs = engine.make_specs(dataset, names, range(plan.seeds), settings=settings)
+    specs = engine.make_specs(dataset, names, range(plan.seeds), settings=plan.settings)
     return [replace(spec, seeds=tuple(plan.seeds_of(spec.method, dataset))) for spec in specs]
 
 
 def finished_of(specs: Sequence[RunSpec], folder: Path) -> list[RunSpec]:
     """The runs that have finished seeds, with these; fits of other settings don't count."""
     specs = [spec.resolved() for spec in specs]
-    records = engine.find_finished(FitStore(folder), specs, force=True)
+    records = engine.find_finished(Store(folder), specs, force=True)
     seeds = [tuple(seed for seed in spec.seeds if (spec.method, seed) in records) for spec in specs]
     return [replace(spec, seeds=kept) for spec, kept in zip(specs, seeds, strict=True) if kept]
 
@@ -164,9 +163,7 @@ def check_data(datasets: Sequence[str], data_root: Path | None) -> None:
         data.load(dataset, data_root=data_root)
 
 
-def assemble(
-    plan: Plan, found: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def assemble(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The content of ``table2.json``: a cell per row and data set, and the comparisons behind them."""
     rows = [
         {
@@ -181,7 +178,7 @@ def assemble(
         "table": plan.table.name,
         "title": plan.table.title,
         "unit": "per cent; differences in points, ours minus the paper's",
-        "changed_settings": dict(settings or {}),
+        "changed_settings": dict(plan.settings),
         "not_in_the_paper": [dataset for dataset in plan.datasets if dataset not in plan.table.datasets],
         "rows": rows,
         "comparisons": {dataset: dict(result) for dataset, result in found.items()},

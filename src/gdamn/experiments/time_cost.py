@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..runs import pool
 from ..runs import run as runs
 from .experiment import Ask, Content, Found, claim
-from .store import Unit
+from .units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,19 +138,19 @@ def exponent(values: Sequence[int], seconds: Sequence[float]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def bounded(axis: str, shown: Content) -> dict[str, Any]:
+def bounded(axis: str, sweep: Content) -> dict[str, Any]:
     """The claim on one size."""
-    bound, found = BOUNDS[axis], shown["exponents"]["M-step"]
-    times = [1000 * second for second in shown["seconds"]["M-step"]]
-    values = shown["values"]
+    bound, exponent = BOUNDS[axis], sweep["exponents"]["M-step"]
+    times = [1000 * second for second in sweep["seconds"]["M-step"]]
+    values = sweep["values"]
     how = f"linearly with the {NOUNS[axis]}" if bound == 1 else f"with the square of the {NOUNS[axis]}"
     return claim(
         f"a layer of p costs O(|V|FF' + |E|CC + |E_z|F'F''), so that an epoch should grow at most {how}",
-        found <= bound + SLACK,
+        exponent <= bound + SLACK,
         f"an epoch of the M-step takes {times[0]:.1f} ms of processor time at {values[0]:,} {NOUNS[axis]} "
         f"and {times[-1]:.1f} ms at {values[-1]:,}; over the larger half of the sweep it grows with the power "
-        f"{found:.2f}, where the bound is {bound:g}",
-        exponent=found,
+        f"{exponent:.2f}, where the bound is {bound:g}",
+        exponent=exponent,
         bound=bound,
     )
 
@@ -158,11 +158,11 @@ def bounded(axis: str, shown: Content) -> dict[str, Any]:
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per size."""
     rows = []
-    for axis, shown in content["numbers"]["sweeps"].items():
-        for at, value in enumerate(shown["values"]):
-            times = [f"{1000 * shown['seconds'][phase][at]:.2f}" for phase in PHASES]
+    for axis, sweep in content["numbers"]["sweeps"].items():
+        for at, value in enumerate(sweep["values"]):
+            times = [f"{1000 * sweep['seconds'][phase][at]:.2f}" for phase in PHASES]
             rows.append([axis, f"{value:,}", *times])
-        powers = [f"power {shown['exponents'][phase]:.2f}" for phase in PHASES]
+        powers = [f"power {sweep['exponents'][phase]:.2f}" for phase in PHASES]
         rows.append([axis, f"bound {BOUNDS[axis]:g}", *powers])
     return ("changed", "size", *(f"{name}, ms an epoch" for name in PHASES.values())), rows
 
@@ -174,16 +174,16 @@ def draw(content: Content) -> Figure:
     looks = {"M-step": (ORANGE, "D"), "E-step": (BLUE, "o")}
     sweeps = content["numbers"]["sweeps"]
     figure, all_axes = panels(len(sweeps), PAGE, 2.5, sharey=True)
-    for axes, (axis, shown) in zip(all_axes, sweeps.items(), strict=True):
-        values = shown["values"]
+    for axes, (axis, sweep) in zip(all_axes, sweeps.items(), strict=True):
+        values = sweep["values"]
         for phase, (colour, marker) in looks.items():
-            times = [1000 * second for second in shown["seconds"][phase]]
+            times = [1000 * second for second in sweep["seconds"][phase]]
             axes.plot(values, times, color=colour, marker=marker, label=PHASES[phase])
             row = list(looks).index(phase)
-            power = f"{PHASES[phase]}: power {shown['exponents'][phase]:.2f}"
+            power = f"{PHASES[phase]}: power {sweep['exponents'][phase]:.2f}"
             axes.text(0.04, 0.96 - 0.09 * row, power, transform=axes.transAxes, color=colour, va="top", fontsize=7.5)
         half = len(values) // 2
-        start = 1000 * shown["seconds"]["M-step"][half]
+        start = 1000 * sweep["seconds"]["M-step"][half]
         allowed = [start * math.pow(value / values[half], BOUNDS[axis]) for value in values[half:]]
         label = "growth that the paper's complexity allows"
         axes.plot(values[half:], allowed, color=SOFT, ls=(0, (4, 3)), lw=1, label=label, zorder=1)

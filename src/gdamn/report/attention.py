@@ -13,28 +13,29 @@ from .sections import most_frequent
 from .text import percent, visible, whole
 
 if TYPE_CHECKING:
-    from .reading import Run, SeedFit
+    from ..using.run_folder import RunFolder
     from .run import SeedResult
+    from .seed_fit import SeedFit
 
 
-def attention(run: Run, results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+def attention(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
     """Strength between classes, histogram and counts; None for a method without attention."""
-    if shown.weights is None:
+    if fit.weights is None:
         return None
-    graph = shown.graph
-    counts = next(result.edges for result in results if result.seed == shown.seed)
+    graph = fit.graph
+    counts = next(result.edges for result in results if result.seed == fit.seed)
     assert counts is not None
-    found: list[Chart] = []
+    made: list[Chart] = []
     if counts.within + counts.between:
         for name, title, weights in (
             ("before", "Between classes, before", graph.weights),
-            ("after", "Between classes, after", shown.weights["stable"]),
+            ("after", "Between classes, after", fit.weights["stable"]),
         ):
-            found.append(strength_chart(shown, name, title, weights))
-        found.append(hard_histogram(counts))
-    between = [graph.inter_class_share(weights) for weights in (graph.weights, shown.weights["stable"])]
+            made.append(strength_chart(fit, name, title, weights))
+        made.append(hard_histogram(counts))
+    between = [graph.inter_class_share(weights) for weights in (graph.weights, fit.weights["stable"])]
     return {
-        "charts": found,
+        "charts": made,
         "table": cut_table(results),
         "totals": [whole(counts.edges), whole(counts.within), whole(counts.between)],
         "between": None if np.isnan(between[0]) else [percent(share) for share in between],
@@ -43,20 +44,21 @@ def attention(run: Run, results: Sequence[SeedResult], shown: SeedFit) -> dict[s
     }
 
 
-def strength_chart(shown: SeedFit, name: str, title: str, weights: Any) -> Chart:
+def strength_chart(fit: SeedFit, name: str, title: str, weights: Any) -> Chart:
     """How strongly classes are connected under some weights."""
-    graph = shown.graph
+    graph = fit.graph
     shares = measures.class_strength(graph, weights)
     at = most_frequent(np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes))
     names = [graph.class_names[c] for c in at]
     shares = shares[np.ix_(at, at)]
-    own = float(np.nanmean(np.diag(shares)))
+    own_class = float(np.nanmean(np.diag(shares)))
     says = (
-        f"Of the weight that reaches a class (row), the share from each class (column); from its own: {percent(own)}."
+        "Of the weight that reaches a class (row), the share from each class (column); from its own: "
+        f"{percent(own_class)}."
     )
     if len(at) < graph.num_classes:
         says += f" The {len(at)} most frequent of {graph.num_classes} classes."
-    label = f"{title}: a matrix of the share of weight between classes; {percent(own)} comes from the own class"
+    label = f"{title}: a matrix of the share of weight between classes; {percent(own_class)} comes from the own class"
     svg = charts.matrix_chart(shares, names, f"strength-{name}", label, "receiving class", "sending class")
     short = [visible(n, 40) for n in names]
     rows: list[list[Cell]] = [

@@ -129,7 +129,7 @@ def calibration_chart(bins: Calibration) -> Markup:
 
 
 def learning_chart(
-    shown: Sequence[Mapping[str, Any]],
+    history: Sequence[Mapping[str, Any]],
     others: Sequence[Sequence[Mapping[str, Any]]],
     best: Mapping[str, Any],
     what: Mapping[str, tuple[str, str]],
@@ -145,29 +145,29 @@ def learning_chart(
     Returns:
         None where no epoch has any of the values.
     """
-    keys = [key for key in what if any(isinstance(record.get(key), float) for record in shown)]
+    keys = [key for key in what if any(isinstance(record.get(key), float) for record in history)]
     if not keys:
         return None
     with chart(3.3) as (axes, svg):
-        draw_phases(axes, shown)
+        draw_phases(axes, history)
         for key in keys:
             text, role = what[key]
-            for history in others:
-                axes.plot(*curve(history, key), color=INKS[role], lw=0.8, alpha=0.25)
-            axes.plot(*curve(shown, key), color=INKS[role], lw=1.8, label=text)
-        at = chosen_epoch(shown, best)
+            for other in others:
+                axes.plot(*curve(other, key), color=INKS[role], lw=0.8, alpha=0.25)
+            axes.plot(*curve(history, key), color=INKS[role], lw=1.8, label=text)
+        at = chosen_epoch(history, best)
         if at is not None:
             axes.axvline(at, color=INKS["ink"], lw=1.2, ls=(0, (2, 2)))
             axes.plot([], [], color=INKS["ink"], lw=1.2, ls=(0, (2, 2)), label="chosen epoch")
         if log:
             set_log_scale(axes)
-        axes.set_xlim(0, max(1, len(shown) - 1))
+        axes.set_xlim(0, max(1, len(history) - 1))
         axes.set_xlabel("epoch")
         axes.set_ylabel(axis)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
         axes.figure.legend(loc="outside lower left", ncols=3)
-        return svg(name, f"{axis} over {len(shown)} epochs; chosen epoch: {best.get('phase', '')} {at}")
+        return svg(name, f"{axis} over {len(history)} epochs; chosen epoch: {best.get('phase', '')} {at}")
 
 
 def set_log_scale(axes: Axes) -> None:
@@ -242,10 +242,10 @@ def methods_chart(results: Sequence[Mapping[str, Any]], best: str | None) -> Mar
     """A row per method: a point per seed, the mean and its standard deviation; the best in a colour of its own."""
     from .comparison_plot import lowest_shown
 
-    shown = [r for r in results if r["test_accuracy"]["mean"] is not None]
-    left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in shown])
-    with chart(0.9 + 0.42 * max(2, len(shown))) as (axes, svg):
-        for row, r in enumerate(shown):
+    measured = [r for r in results if r["test_accuracy"]["mean"] is not None]
+    left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in measured])
+    with chart(0.9 + 0.42 * max(2, len(measured))) as (axes, svg):
+        for row, r in enumerate(measured):
             colour = INKS["second" if r["method"] == best else "first"]
             accuracy = r["test_accuracy"]
             mean, std = 100 * accuracy["mean"], 100 * accuracy["std"]
@@ -257,8 +257,8 @@ def methods_chart(results: Sequence[Mapping[str, Any]], best: str | None) -> Mar
             heights = [row + 0.14 + 0.09 * (at % 3 - 1) for at in range(len(points))]
             axes.scatter(points, heights, s=18, color=colour, alpha=0.5, linewidths=0)
             axes.errorbar(mean, row - 0.2, xerr=std, fmt="D", ms=5, color=colour, capsize=3)
-        axes.set_yticks(range(len(shown)), [shortened(r["method"], 20) for r in shown])
-        axes.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+        axes.set_yticks(range(len(measured)), [shortened(r["method"], 20) for r in measured])
+        axes.set_ylim(max(len(measured), 1) - 0.5, -0.5)
         if axes.get_xlim()[0] < left:
             axes.set_xlim(left=left)
         axes.set_xlabel("test accuracy, %")

@@ -13,7 +13,7 @@ from ..runs.compare.text import accuracy_text, nodes_text
 from ..runs.compare.verdict import chance, separated, wilcoxon_note
 from ..system import io
 from . import charts
-from .overview import own_settings
+from .overview import changed_from_preset
 from .page import Cell, Table, render
 from .text import link, visible
 
@@ -75,9 +75,9 @@ def method_table(outcome: Outcome) -> Table:
     rows: list[list[Cell]] = []
     for texts, r in zip(table_rows(outcome), outcome.result["results"], strict=True):
         test = outcome.result["tests"].get(r["method"]) or {}
-        own = r["method"] == outcome.result["best"]
+        is_best = r["method"] == outcome.result["best"]
         values: list[Any] = [visible(r["method"]), r["test_accuracy"]["mean"], r["val_accuracy"]["mean"]]
-        values += [len(r["protocol"]["seeds"]), 0.0 if own else test.get("difference")]
+        values += [len(r["protocol"]["seeds"]), 0.0 if is_best else test.get("difference")]
         values += [test.get(key) for key in ("t_p", "wilcoxon_p", "t_p_holm")] + [float(texts[-1])]
         rows.append([(visible(text), value) for text, value in zip(texts, values, strict=True)])
     return Table(f"Accuracy in per cent, {how_spread(outcome.result)}", COLUMNS, rows, COLUMNS[1:])
@@ -107,6 +107,6 @@ def command(result: Mapping[str, Any], out: Path) -> str:
         parts += ["--split", str(value)] if key == "split" else ["--option", f"{key}={value}"]
     for r in results:
         config = r["config"]
-        for key, value in (own_settings(r["method"], result["dataset"], config["settings"]) or {}).items():
+        for key, value in (changed_from_preset(r["method"], result["dataset"], config["settings"]) or {}).items():
             parts += ["--set", f"{r['method']}.{key}={str(value).lower() if isinstance(value, bool) else value}"]
     return visible(shlex.join([*parts, "--out", str(out)]), 20_000)

@@ -19,13 +19,13 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    shown = [r for r in result["results"] if r["test_accuracy"]["mean"] is not None]
-    figure, axes = plt.subplots(figsize=(8, 1.3 + 0.42 * max(2, len(shown))), layout="constrained")
+    results = [r for r in result["results"] if r["test_accuracy"]["mean"] is not None]
+    figure, axes = plt.subplots(figsize=(8, 1.3 + 0.42 * max(2, len(results))), layout="constrained")
     try:
-        left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in shown])
-        for row, r in enumerate(shown):
+        left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in results])
+        for row, r in enumerate(results):
             draw_row(axes, row, r, BEST if r["method"] == result["best"] else OTHER, left)
-        decorate(axes, [r["method"] for r in shown], data_name(dict(result)), seeds_text(shown))
+        decorate(axes, [r["method"] for r in results], data_name(dict(result)), seeds_text(results))
         if axes.get_xlim()[0] < left:
             axes.set_xlim(left=left)
         figure.savefig(path, dpi=150, format="png", metadata={"Software": None})
@@ -74,9 +74,9 @@ def decorate(axes: Any, names: list[str], data: str, seeds: str) -> None:
     axes.margins(x=0.04)
 
 
-def seeds_text(shown: list[Mapping[str, Any]]) -> str:
+def seeds_text(results: list[Mapping[str, Any]]) -> str:
     """How many seeds the rows have."""
-    counts = sorted({len(r["protocol"]["seeds"]) for r in shown})
+    counts = sorted({len(r["protocol"]["seeds"]) for r in results})
     if len(counts) > 1:
         return f"{counts[0]} to {counts[-1]} seeds"
     return f"{counts[0]} seed{'s' if counts[0] != 1 else ''}" if counts else "no seeds"

@@ -20,7 +20,7 @@ from .text import visible
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
-    from .reading import SeedFit
+    from .seed_fit import SeedFit
 
 NODES, EDGES = 20_000, 50_000
 """Most nodes and edges in a page; with five probabilities a node they make about 3 MB."""
@@ -68,16 +68,16 @@ def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[s
     """The explorer's data."""
     graph, weights = fit.graph, fit.weights
     all_pairs = pairs(graph)
-    found = suspects(graph, fit.probabilities, None if weights is None else weights["hard"], SUSPICIOUS)
-    chosen = select(fit, all_pairs, found.at, budget, find(fit, wanted))
-    place = np.full(graph.num_nodes, -1, np.int64)
-    place[chosen.nodes] = np.arange(len(chosen.nodes))
+    ranked = suspects(graph, fit.probabilities, None if weights is None else weights["hard"], SUSPICIOUS)
+    chosen = select(fit, all_pairs, ranked.at, budget, find(fit, wanted))
+    number_of = np.full(graph.num_nodes, -1, np.int64)
+    number_of[chosen.nodes] = np.arange(len(chosen.nodes))
     at = chosen.edges
     data: dict[str, Any] = {
         "classes": [visible(name) for name in graph.class_names],
         "nodes": node_columns(fit, chosen.nodes),
         "centres": chosen.centres,
-        "edges": {"a": place[graph.rows[at]], "b": place[graph.indices[at]]},
+        "edges": {"a": number_of[graph.rows[at]], "b": number_of[graph.indices[at]]},
         "directed": graph.directed,
         "attention": weights is not None,
         "cutBelow": CUT_BELOW,
@@ -90,10 +90,10 @@ def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[s
         data["edges"] |= weight_columns(fit, at)
     planted = graph.meta.get("planted")
     data["suspicious"] = {
-        "edge": np.searchsorted(at, found.at) if len(at) else [],
-        "suspicion": ten_thousandths(found.suspicion),
-        "differ": thousandths(found.differ),
-        **({} if planted is None else {"planted": planted[found.at].astype(int)}),
+        "edge": np.searchsorted(at, ranked.at) if len(at) else [],
+        "suspicion": ten_thousandths(ranked.suspicion),
+        "differ": thousandths(ranked.differ),
+        **({} if planted is None else {"planted": planted[ranked.at].astype(int)}),
     }
     return data
 
@@ -136,15 +136,15 @@ def select(
 def entries_of(fit: SeedFit, centres: NDArray[np.int64]) -> NDArray[np.int64]:
     """The CSR entries of some rows, at most :data:`NEIGHBOURS` each: half the weakest, half the strongest."""
     graph = fit.graph
-    found = []
+    entries = []
     for node in centres.tolist():
         row = np.arange(graph.indptr[node], graph.indptr[node + 1])
         if len(row) > NEIGHBOURS:
             if fit.weights is not None:
                 row = row[np.argsort(fit.weights["hard"][row], kind="stable")]
             row = np.concatenate([row[: NEIGHBOURS // 2], row[-(NEIGHBOURS // 2) :]])
-        found.append(row)
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+        entries.append(row)
+    return np.concatenate(entries) if entries else np.empty(0, np.int64)
 
 
 def node_columns(fit: SeedFit, nodes: NDArray[np.int64]) -> dict[str, Any]:
@@ -181,11 +181,11 @@ def weight_columns(fit: SeedFit, at: NDArray[np.int64]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     back = fit.graph.reverse[at]
     for name, values in fit.weights.items():
-        there = ten_thousandths(values[at])
-        other = np.where(back >= 0, ten_thousandths(values[back]), -1)
-        columns[name] = there
-        if not np.array_equal(there, other):
-            columns[f"{name}Back"] = other
+        forward = ten_thousandths(values[at])
+        backward = np.where(back >= 0, ten_thousandths(values[back]), -1)
+        columns[name] = forward
+        if not np.array_equal(forward, backward):
+            columns[f"{name}Back"] = backward
     return columns
 
 

@@ -13,12 +13,13 @@ from ..model.settings import PlusSettings, Settings, preset
 from .text import number, percent, visible, whole
 
 if TYPE_CHECKING:
-    from .reading import Run, SeedFit
+    from ..using.run_folder import RunFolder
+    from .seed_fit import SeedFit
 
 
-def overview(run: Run, shown: SeedFit) -> list[tuple[str, str]]:
+def overview(run: RunFolder, fit: SeedFit) -> list[tuple[str, str]]:
     """What was trained, on what and how: name and value."""
-    graph, summary = shown.graph, run.summary
+    graph, summary = fit.graph, run.summary
     splits = " / ".join(whole(graph.mask(name).sum()) for name in ("train", "val", "test"))
     kind = "directed" if graph.directed else "undirected"
     rows = [
@@ -42,7 +43,7 @@ def overview(run: Run, shown: SeedFit) -> list[tuple[str, str]]:
     return rows
 
 
-def meaning(run: Run) -> str:
+def meaning(run: RunFolder) -> str:
     """What the method is, where the package knows it."""
     from ..estimators.registry import METHODS
 
@@ -50,7 +51,7 @@ def meaning(run: Run) -> str:
     return f": {known.summary} ({known.reference})" if known else ""
 
 
-def data_text(run: Run) -> str:
+def data_text(run: RunFolder) -> str:
     """The data set with what was changed of it."""
     noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
     given = {key: value for key, value in run.spec.options.items() if key not in RECORDED}  # config.toml has those
@@ -58,9 +59,9 @@ def data_text(run: Run) -> str:
     return f"{visible(run.spec.dataset)}{noise}{options}"
 
 
-def changed_settings(run: Run) -> str | None:
+def changed_settings(run: RunFolder) -> str | None:
     """The settings that aren't the method's own for this data set; None where these can't be told."""
-    changed = own_settings(run.spec.method, run.spec.dataset, run.spec.settings)
+    changed = changed_from_preset(run.spec.method, run.spec.dataset, run.spec.settings)
     if changed is None:
         return None
     usual = "the preset" if has_preset(run.spec.method, run.spec.dataset) else "the defaults"
@@ -76,7 +77,7 @@ def has_preset(name: str, dataset: str) -> bool:
     return bool(preset(dataset, METHODS[name].presets or name))
 
 
-def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+def changed_from_preset(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Those of the settings that differ from the preset; None for a method of the user's own, which isn't imported."""
     from ..estimators.registry import METHODS
 
@@ -89,6 +90,6 @@ def own_settings(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str,
     return {key: value for key, value in given.items() if usual.get(key) != value and key != "seed"}
 
 
-def settings(run: Run) -> list[tuple[str, str]]:
+def settings(run: RunFolder) -> list[tuple[str, str]]:
     """Every setting."""
     return [(visible(key), visible(value)) for key, value in run.spec.settings.items()]

@@ -13,18 +13,15 @@ from ..estimators.calibration import ENOUGH, Calibration
 from ..estimators.chosen_epoch import before_em_sentence
 from ..runs.spec import data_name
 from ..system import io
+from ..using.run_folder import RunFolder
 from . import attention, measures, overview, sections
 from .explorer import Budget, explorer
 from .page import LIMIT, render
-from .reading import EVALUATED, Run, SeedFit, read_seed
+from .seed_fit import EVALUATED, SeedFit, read_seed
 from .text import link, visible
 
 Watch = Callable[[int, int], None]
 """Called with the seeds that were read, and how many there are."""
-
-
-LINKED = {".json", ".toml", ".jsonl", ".csv", ".gdamn"}
-"""Files of a run that the page links to."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +59,26 @@ def write(
         seed: the seed whose graph is shown; that of the highest validation accuracy when left out.
         nodes: ids that the explorer must have, where the graph is too large for all.
     """
-    run = Run.read(folder)
+    run = RunFolder(folder, data_root)
     page = target or folder / "report.html"
     if page.is_dir():
         raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
-    shown_seed = run.shown_seed(seed)
-    shown: SeedFit | None = None
+    explored_seed = run.best_seed(seed)
+    explored: SeedFit | None = None
     results = []
-    for fit in read_seeds(run, data_root, watch):
+    for fit in read_seeds(run, watch):
         results.append(measure(fit))
-        if fit.seed == shown_seed:
-            shown = fit
-    assert shown is not None
-    io.write_text(page, make_page(run, results, shown, page, nodes))
+        if fit.seed == explored_seed:
+            explored = fit
+    assert explored is not None
+    io.write_text(page, make_page(run, results, explored, page, nodes))
     return page
 
 
-def read_seeds(run: Run, data_root: Path | None, watch: Watch | None) -> Iterator[SeedFit]:
+def read_seeds(run: RunFolder, watch: Watch | None) -> Iterator[SeedFit]:
     """One seed after the other, since all graphs at once may not fit into memory."""
     for at, seed in enumerate(run.spec.seeds):
-        yield read_seed(run, seed, data_root)
+        yield read_seed(run, seed)
         if watch is not None:
             watch(at + 1, len(run.spec.seeds))
 
@@ -100,19 +97,19 @@ def measure(fit: SeedFit) -> SeedResult:
     return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history)
 
 
-def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Path, nodes: Sequence[str]) -> str:
+def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
     """The page as text; where it would be too large, the explorer knows fewer nodes."""
     context = {
         "title": f"{visible(run.spec.method)} on {visible(data_name(run.spec.dataset))}",
         "tiles": sections.tiles(run, results),
-        "overview": overview.overview(run, shown),
+        "overview": overview.overview(run, fit),
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
-        "classes": sections.classes(results, shown),
-        "evaluated": EVALUATED.get(shown.evaluated, ""),
-        "learning": sections.learning(results, shown),
-        "attention": attention.attention(run, results, shown),
-        "shown_seed": shown.seed,
+        "classes": sections.classes(results, fit),
+        "evaluated": EVALUATED.get(fit.evaluated, ""),
+        "learning": sections.learning(results, fit),
+        "attention": attention.attention(run, results, fit),
+        "shown_seed": fit.seed,
         "several_seeds": len(results) > 1,
         "remarks": remarks(results),
         "files": files(run, page),
@@ -120,7 +117,7 @@ def make_page(run: Run, results: Sequence[SeedResult], shown: SeedFit, page: Pat
     }
     budget = Budget()
     while True:
-        data = explorer(shown, budget, nodes)
+        data = explorer(fit, budget, nodes)
         text = render("run.html", {**context, "explorer": data}, data)
         if len(text.encode("utf-8", "replace")) <= LIMIT or budget.nodes < 100:
             return text
@@ -133,7 +130,7 @@ def remarks(results: Sequence[SeedResult]) -> list[str]:
     return [text for text in (sections.few(results), before_em_sentence(early, len(results))) if text is not None]
 
 
-def files(run: Run, page: Path) -> dict[str, Any]:
+def files(run: RunFolder, page: Path) -> dict[str, Any]:
     """Address, name and meaning of the files of the run, and those of each seed."""
     meanings = {
         "summary.json": "results of all seeds",
@@ -141,22 +138,21 @@ def files(run: Run, page: Path) -> dict[str, Any]:
         "encoder.json": "how the columns of your files became features",
     }
 
-    def found(folder: Path) -> list[tuple[str, str, str]]:
-        there = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in LINKED]
-        return [(link(path, page), visible(path.name), meanings.get(path.name, "")) for path in there]
+    def linked(seed: int | None = None) -> list[tuple[str, str, str]]:
+        return [(link(path, page), visible(path.name), meanings.get(path.name, "")) for path in run.files(seed)]
 
-    return {"run": found(run.folder), "seeds": [(seed, found(run.seed_folder(seed))) for seed in run.spec.seeds]}
+    return {"run": linked(), "seeds": [(seed, linked(seed)) for seed in run.spec.seeds]}
 
 
-def commands(run: Run) -> list[tuple[str, str]]:
+def commands(run: RunFolder) -> list[tuple[str, str]]:
     """What a command does, and the command."""
-    folder = str(run.folder)
+    folder = str(run.path)
     return [
-        ("Repeat the run", f"gdamn train --config {shown_path(folder + '/config.toml')}"),
-        ("Make this page again", f"gdamn report {shown_path(folder)}"),
+        ("Repeat the run", f"gdamn train --config {quoted_path(folder + '/config.toml')}"),
+        ("Make this page again", f"gdamn report {quoted_path(folder)}"),
     ]
 
 
-def shown_path(path: str) -> str:
+def quoted_path(path: str) -> str:
     """A path as a shell takes it."""
     return visible(shlex.quote(path), 400)

@@ -14,8 +14,9 @@ from .page import Cell, Chart, Table, cells
 from .text import mean_std, number, percent, visible, whole
 
 if TYPE_CHECKING:
-    from .reading import Run, SeedFit
+    from ..using.run_folder import RunFolder
     from .run import SeedResult
+    from .seed_fit import SeedFit
 
 MOST_CLASSES = 60
 """Classes that a matrix shows: of more than that, the most frequent ones."""
@@ -25,7 +26,7 @@ FEW_MEASURED = f"Fewer than {ENOUGH} nodes are measured: too few to tell how wel
 LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "first")}
 
 
-def tiles(run: Run, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
+def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
     """The numbers at the top: name, number, remark."""
     test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
     found = [
@@ -66,7 +67,7 @@ def few(results: Sequence[SeedResult]) -> str | None:
     return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
 
 
-def seeds(run: Run) -> dict[str, Any]:
+def seeds(run: RunFolder) -> dict[str, Any]:
     """The spread over seeds."""
     summary, numbers = run.summary, run.spec.seeds
     test, validation = summary["test_accuracy"], summary["val_accuracy"]
@@ -76,8 +77,8 @@ def seeds(run: Run) -> dict[str, Any]:
     for at, seed in enumerate(numbers):
         t, v = test["per_seed"][at], validation["per_seed"][at]
         epochs, seconds = summary["epochs_per_seed"][at], summary["seconds_per_seed"][at]
-        shown = (accuracy.short(value, accuracy.nodes_at(a, at)) for value, a in ((t, test), (v, validation)))
-        cells_of = zip(shown, (t, v), strict=True)
+        texts = (accuracy.short(value, accuracy.nodes_at(a, at)) for value, a in ((t, test), (v, validation)))
+        cells_of = zip(texts, (t, v), strict=True)
         rows.append([(str(seed), seed), *cells_of, (str(epochs), epochs), (number(seconds, 1), seconds)])
     known = test["mean"] is not None or validation["mean"] is not None
     return {
@@ -97,15 +98,15 @@ def pooled(results: Sequence[SeedResult]) -> Calibration | None:
     return sum(known[1:], known[0]) if known and len(known) == len(results) else None
 
 
-def classes(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+def classes(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
     """Precision and recall by class, confusion and calibration; None where no label is known."""
     known = [result.confusion for result in results if result.confusion is not None]
     if not known:
         return None
     bins = pooled(results)
     return {
-        "table": class_table(known, shown.graph.class_names),
-        "confusion": confusion_chart(np.sum(known, axis=0), shown.graph.class_names),
+        "table": class_table(known, fit.graph.class_names),
+        "confusion": confusion_chart(np.sum(known, axis=0), fit.graph.class_names),
         "calibration": None if bins is None else calibration(bins),
     }
 
@@ -137,13 +138,13 @@ def confusion_chart(table: measures.Ints, names: Sequence[str]) -> Chart:
     at = most_frequent(table.sum(axis=1))
     with np.errstate(invalid="ignore"):
         shares = (table / table.sum(axis=1, keepdims=True))[np.ix_(at, at)]
-    shown = [names[c] for c in at]
+    listed = [names[c] for c in at]
     label = "Confusion matrix: of the nodes of a class, the share predicted as each class, in per cent"
     says = "Of the nodes of each class (row), the share in per cent that was predicted as each class (column)."
     if len(at) < len(names):
         says += f" The {len(at)} most frequent of {len(names)} classes."
-    svg = charts.matrix_chart(shares, shown, "confusion", label, "true class", "predicted class")
-    short = [visible(name, 40) for name in shown]
+    svg = charts.matrix_chart(shares, listed, "confusion", label, "true class", "predicted class")
+    short = [visible(name, 40) for name in listed]
     rows: list[list[Cell]] = [
         [(name, name), *((str(n), int(n)) for n in table[c, at])] for name, c in zip(short, at, strict=True)
     ]
@@ -175,14 +176,14 @@ def calibration(bins: Calibration) -> Chart:
     return Chart("Calibration", charts.calibration_chart(bins), says, numbers)
 
 
-def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | None:
+def learning(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
     """Accuracy and loss over the epochs; None where the method has none."""
-    others = [result.history for result in results if result.seed != shown.seed]
+    others = [result.history for result in results if result.seed != fit.seed]
     made = (
-        charts.learning_chart(shown.history, others, shown.best, ACCURACIES, "accuracy-curve", "accuracy"),
-        charts.learning_chart(shown.history, others, shown.best, LOSSES, "loss-curve", "loss", log=True),
+        charts.learning_chart(fit.history, others, fit.best, ACCURACIES, "accuracy-curve", "accuracy"),
+        charts.learning_chart(fit.history, others, fit.best, LOSSES, "loss-curve", "loss", log=True),
     )
-    phases = {record.get("phase") for record in shown.history}
+    phases = {record.get("phase") for record in fit.history}
     several = len(phases) > 1
     titles = (
         ("Accuracy over epochs", "Measured in the phases that train the feature network." if several else ""),
@@ -192,14 +193,14 @@ def learning(results: Sequence[SeedResult], shown: SeedFit) -> dict[str, Any] | 
     if not found:
         return None
     starts = [f"{what} ({name})" for phase, (name, what) in charts.PRE_TRAININGS.items() if phase in phases]
-    return {"charts": found, "chosen": chosen(shown), "phases": len(phases), "starts": starts}
+    return {"charts": found, "chosen": chosen(fit), "phases": len(phases), "starts": starts}
 
 
-def chosen(shown: SeedFit) -> str:
+def chosen(fit: SeedFit) -> str:
     """The chosen epoch in words; empty where none is recorded."""
-    best = shown.best
+    best = fit.best
     if "epoch" not in best:
         return ""
     right = best.get("val_accuracy")
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
-    return where + ("" if right is None else f", validation accuracy {accuracy.full(right, shown.temperature.nodes)}")
+    return where + ("" if right is None else f", validation accuracy {accuracy.full(right, fit.temperature.nodes)}")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data.files import is_own
+from ..data.files import is_path
 from ..errors import OutputError
 from ..system import folders, io
 from .run import RUN_FILES, SEED_FILES
-from .unfinished import FOLDER
+from .store import FOLDER
 
 if TYPE_CHECKING:
     from .spec import RunSpec
@@ -71,7 +71,7 @@ def check_not_of_run(path: Path, run: Path) -> None:
 
 def files_of(spec: RunSpec) -> list[Path]:
     """The user's own files that a run was trained on."""
-    if not is_own(spec.dataset):
+    if not is_path(spec.dataset):
         return []
     edges = spec.options.get("edges")
     return [Path(spec.dataset), *([Path(edges)] if isinstance(edges, str) else [])]

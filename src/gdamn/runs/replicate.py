@@ -68,15 +68,21 @@ def replicate(
     seeds = spec.seeds[:most_seeds]
     with tempfile.TemporaryDirectory() as folder:
         now = run(replace(spec, seeds=seeds), Path(folder), jobs=jobs, data_root=data_root, progress=progress)
-    again = now["test_accuracy"]
+    accuracy = now["test_accuracy"]
     return [
-        {"seed": seed, "published": before, "now": after, "same": before == after, **about(after, nodes_at(again, at))}
+        {
+            "seed": seed,
+            "published": before,
+            "now": after,
+            "same": before == after,
+            **about(after, nodes_at(accuracy, at)),
+        }
         for at, (seed, before, after) in enumerate(
-            zip(seeds, published["test_accuracy"]["per_seed"], again["per_seed"], strict=False)
+            zip(seeds, published["test_accuracy"]["per_seed"], accuracy["per_seed"], strict=False)
         )
     ]
 
 
 def about(value: float | None, nodes: int | None) -> dict[str, Any]:
     """The nodes and the 95 % interval of an accuracy."""
-    return {key: found for key, found in measured(value, nodes).items() if key != "accuracy"}
+    return {key: entry for key, entry in measured(value, nodes).items() if key != "accuracy"}

@@ -23,9 +23,10 @@ from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.versions import versions
-from . import pool, unfinished
+from . import pool, seed_records
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
+from .store import Store, stoppable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +65,8 @@ def run(
         if not force:
             check_unfinished(out, config)
         with working_in(out, "run"):
-            unfinished.remove_leftovers(out, RUN_FILES, spec.seeds, SEED_FILES)
+            of_seeds = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
+            Store(out).remove_leftovers([*RUN_FILES, *of_seeds])
             results = run_seeds(spec, out, data_root, jobs, share, progress)
             remove_stale(out, spec.seeds)
             summary = summarise(spec, results)
@@ -79,21 +81,21 @@ def working_in(out: Path, kind: str) -> Iterator[None]:
     with lock.alone_in(out, kind) as outermost:
         yield
         if outermost:
-            unfinished.forget(out)
+            Store(out).forget()
 
 
 def run_seeds(
     spec: RunSpec, out: Path, data_root: Path | None, jobs: int, threads: int, progress: Progress | None
 ) -> list[dict[str, Any]]:
     """The results of all seeds: of the finished ones as they were kept, of the others by training them."""
-    kept = {seed: unfinished.find(out, seed, identity(spec, seed)) for seed in spec.seeds}
+    kept = {seed: seed_records.find_seed(out, seed, identity(spec, seed)) for seed in spec.seeds}
     done = {seed: result for seed, result in kept.items() if result is not None}
     missing = [seed for seed in spec.seeds if seed not in done]
 
     def finished(seed: int, result: dict[str, Any]) -> None:
         done[seed] = result
 
-    with unfinished.stoppable(done, len(spec.seeds), "seeds"):
+    with stoppable(done, len(spec.seeds), "seeds"):
         work = partial(run_seed, spec, out, data_root)
         if missing:
             pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
@@ -145,7 +147,7 @@ def run_seed(
     from .ranks import team
 
     graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
-    with keeping(unfinished.checkpoints(out, seed)):
+    with keeping(seed_records.checkpoints(out, seed)):
         estimator = make_estimator(spec, seed)
         together = {} if team.group() is None else {"group": team.group()}  # own methods may not know the keyword
         estimator.fit(graph, progress=progress, **together)
@@ -153,7 +155,7 @@ def run_seed(
     write_seed(out / f"seed-{seed}", graph, estimator)
     if "encoder" in graph.meta:  # own files: new ones can be read in the same way
         io.write_json(out / "encoder.json", {**graph.meta["encoder"], "class_names": list(graph.class_names)})
-    unfinished.keep(out, seed, identity(spec, seed), SEED_FILES, measured)
+    seed_records.save_seed(out, seed, identity(spec, seed), SEED_FILES, measured)
     return measured
 
 
@@ -207,14 +209,14 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
     weights = estimator.edge_weights_
     with ExitStack() as stack:
         names = [name for name in SEED_FILES if name != "edges.csv" or weights is not None]
-        place = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
-        estimator.save(place["model.gdamn"])
-        io.write_csv(place["predictions.csv"], columns)
+        paths = {name: stack.enter_context(io.replacing(folder / name)) for name in names}
+        estimator.save(paths["model.gdamn"])
+        io.write_csv(paths["predictions.csv"], columns)
         if weights is not None:
             ends = {"source": graph.node_ids[graph.indices], "target": graph.node_ids[graph.rows]}
-            shown = {name: weights[name] for name in ("hard", "soft", "stable")}
-            io.write_csv(place["edges.csv"], {**ends, **shown})
-        io.write_jsonl(place["history.jsonl"], estimator.history_)
+            attention = {name: weights[name] for name in ("hard", "soft", "stable")}
+            io.write_csv(paths["edges.csv"], {**ends, **attention})
+        io.write_jsonl(paths["history.jsonl"], estimator.history_)
         (folder.parent / "summary.json").unlink(missing_ok=True)
     if weights is None:
         (folder / "edges.csv").unlink(missing_ok=True)

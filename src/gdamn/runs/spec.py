@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..data.files import is_own
+from ..data.files import is_path
 from ..errors import ConfigError, DataError
 from ..system import reading
 from ..system.versions import __version__
@@ -116,7 +116,7 @@ class RunSpec:
                 raise ConfigError(f"'{where}' gives {value!r} for '{key}', which has the wrong type.")
         if "dataset" not in given:
             raise ConfigError(f"'{where}' names no data set; add a line such as dataset = \"cora\".")
-        if not is_own(given["dataset"]):
+        if not is_path(given["dataset"]):
             given["dataset"] = given["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         given["seeds"] = tuple(given.get("seeds", (0,)))
         try:
@@ -136,8 +136,8 @@ def seed_advice(value: Any) -> str:
 
 def _newer(version: Any) -> str:
     """A further sentence where a newer gdamn wrote the file; empty where not."""
-    there, here = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
-    return f" A newer gdamn ({version}) wrote it; upgrade gdamn to open it." if there > here else ""
+    written, running = ([int(part) for part in re.findall(r"\d{1,9}", str(text))] for text in (version, __version__))
+    return f" A newer gdamn ({version}) wrote it; upgrade gdamn to open it." if written > running else ""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -150,4 +150,4 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def data_name(dataset: str) -> str:
     """What a data set is called in the name of a folder."""
-    return Path(dataset).stem if is_own(dataset) else dataset
+    return Path(dataset).stem if is_path(dataset) else dataset

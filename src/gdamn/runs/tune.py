@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, TrainingError
 from ..system import folders, io
-from . import unfinished
+from .spec import RunSpec, read_toml
+from .store import Store, stoppable
 from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
 
 if TYPE_CHECKING:
@@ -131,8 +132,6 @@ def space_of(method: str) -> Space:
 
 def read_space(path: Path) -> Space:
     """A search space from a TOML file: a list of values per setting."""
-    from .spec import read_toml
-
     space = read_toml(path)
     if "seed" in space:
         raise ConfigError(f"'{path}' searches over 'seed', which is no setting of a search; pass --seeds N.")
@@ -144,26 +143,20 @@ def read_space(path: Path) -> Space:
 
 @dataclass(frozen=True)
 class Search:
-    """What every trial of a search has in common."""
+    """What every trial of a search has in common: the run without its settings, and the graph of each seed."""
 
-    dataset: str
-    method: str
+    spec: RunSpec
     out: Path
     space: Space
-    seeds: Sequence[int]
-    noise: float
     graphs: dict[int, Graph]
 
 
 def tune(
-    dataset: str,
-    method: str,
+    spec: RunSpec,
     out: Path,
     *,
     trials: int,
-    seeds: Sequence[int],
     space: Space | None = None,
-    noise: float = 0.0,
     data_root: Path | None = None,
     sampler_seed: int = 0,
     report: Report | None = None,
@@ -171,6 +164,8 @@ def tune(
     """Search until the study has ``trials`` finished trials; write trials.jsonl and best.toml; return the best.
 
     Args:
+        spec: data set, method, seeds and noise.
+        space: the values of each setting that is searched; the method's own when left out.
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
     import optuna
@@ -179,22 +174,21 @@ def tune(
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     folders.check(out, "search")
-    graphs = load_graphs(dataset, seeds, noise, data_root)
-    search = Search(dataset, method, out, space or space_of(method), seeds, noise, graphs)
+    graphs = load_graphs(spec.dataset, spec.seeds, spec.noise, data_root)
+    search = Search(spec, out, space or space_of(spec.method), graphs)
     with working_in(out, "search"):
-        for name in ("trials.jsonl", "best.toml"):
-            io.remove_leftovers(out / name)
-        asked = {"seeds": list(seeds), "noise": noise, "space": search.space}
-        study = open_study(out, f"{dataset}/{method}", asked)
+        Store(out).remove_leftovers(["trials.jsonl", "best.toml"])
+        asked = {"seeds": list(spec.seeds), "noise": spec.noise, "space": search.space}
+        study = open_study(out, f"{spec.dataset}/{spec.method}", asked)
         done = list(finished(study))
-        with unfinished.stoppable(done, trials, "trials"):
+        with stoppable(done, trials, "trials"):
             while len(done) < trials:
                 run_trial(search, study, sampler_seed)
                 done[:] = finished(study)
                 if report is not None and done:
                     report(len(done), trials, study.best_value)
-        nodes = [int(graphs[seed].val_mask.sum()) for seed in seeds]
-        return {**write_results(study, dataset, method, out, seeds), "val_nodes": nodes}
+        nodes = [int(graphs[seed].val_mask.sum()) for seed in spec.seeds]
+        return {**write_results(study, spec, out), "val_nodes": nodes}
 
 
 def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
@@ -213,7 +207,7 @@ def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
         study.tell(trial, state=TrialState.FAIL)
         if failed_in_a_row(study) >= HOPELESS:
             raise TrainingError(f"{HOPELESS} trials in a row could not be trained; the last: {problem}") from None
-    unfinished.forget(search.out)
+    Store(search.out).forget()
 
 
 def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
@@ -230,15 +224,15 @@ def validation_accuracy(search: Search, settings: dict[str, Any], trial: optuna.
     """Mean validation accuracy of the chosen epochs over the seeds; a hopeless trial ends after two."""
     import optuna
 
-    found: list[float] = []
-    for count, seed in enumerate(search.seeds, start=1):
-        found.append(fitted(search, settings, seed))
-        trial.report(sum(found) / count, count)
+    accuracies: list[float] = []
+    for count, seed in enumerate(search.spec.seeds, start=1):
+        accuracies.append(fitted(search, settings, seed))
+        trial.report(sum(accuracies) / count, count)
         done = finished(study)
-        if count == 2 < len(search.seeds) and len(done) >= STARTUP and sum(found) / 2 < study.best_value - BEHIND:
+        if count == 2 < len(search.graphs) and len(done) >= STARTUP and sum(accuracies) / 2 < study.best_value - BEHIND:
             raise optuna.TrialPruned
-    trial.set_user_attr("per_seed", found)
-    return sum(found) / len(found)
+    trial.set_user_attr("per_seed", accuracies)
+    return sum(accuracies) / len(accuracies)
 
 
 def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
@@ -247,18 +241,19 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     from ..fit.checkpoint import keeping
     from ..system.versions import versions
 
-    data = {"dataset": search.dataset, "noise": search.noise, "seed": seed}
-    config = {**data, "method": search.method, "settings": settings, "versions": versions()}
+    spec = search.spec
+    data = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
+    config = {**data, "method": spec.method, "settings": settings, "versions": versions()}
     value = kept_value(search.out, config)
     if value is None:
-        model = make(search.method, search.dataset, seed=seed, overrides=settings)
-        with keeping(unfinished.checkpoints_by(search.out, config)):
+        model = make(spec.method, spec.dataset, seed=seed, overrides=settings)
+        with keeping(Store(search.out).checkpoints(config)):
             value = float(model.fit(search.graphs[seed]).best_epoch_["val_accuracy"])
         keep_value(search.out, config, value)
     return value
 
 
-def write_results(study: optuna.Study, dataset: str, method: str, out: Path, seeds: Sequence[int]) -> dict[str, Any]:
+def write_results(study: optuna.Study, spec: RunSpec, out: Path) -> dict[str, Any]:
     """trials.jsonl, best first, and best.toml, which ``gdamn train --config`` takes."""
     import tomli_w
 
@@ -266,7 +261,7 @@ def write_results(study: optuna.Study, dataset: str, method: str, out: Path, see
     rows = [{"val_accuracy": t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked]
     io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     best = rows[0]
-    spec = {"dataset": dataset, "method": method, "seeds": list(seeds), "settings": best["settings"]}
-    found = f"{len(rows)} trials by mean validation accuracy over {len(seeds)} seeds: {best['val_accuracy']:.4f}"
-    io.write_text(out / "best.toml", f"# Best of {found}\n" + tomli_w.dumps(spec))
+    config = {"dataset": spec.dataset, "method": spec.method, "seeds": list(spec.seeds), "settings": best["settings"]}
+    summary = f"{len(rows)} trials by mean validation accuracy over {len(spec.seeds)} seeds: {best['val_accuracy']:.4f}"
+    io.write_text(out / "best.toml", f"# Best of {summary}\n" + tomli_w.dumps(config))
     return {"trials": len(rows), **best}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, OutputError
 from ..system import io, reading
-from . import unfinished
+from .store import Store
 
 if TYPE_CHECKING:
     import optuna
@@ -75,8 +75,8 @@ def ask(study: optuna.Study, seed: int) -> optuna.Trial:
     import numpy as np
     from optuna.samplers import TPESampler
 
-    own = np.random.SeedSequence((seed, len(ended(study)))).generate_state(1)[0]
-    study.sampler = TPESampler(seed=int(own), n_startup_trials=STARTUP)
+    sampler_seed = np.random.SeedSequence((seed, len(ended(study)))).generate_state(1)[0]
+    study.sampler = TPESampler(seed=int(sampler_seed), n_startup_trials=STARTUP)
     return study.ask()
 
 
@@ -107,17 +107,15 @@ def failed_in_a_row(study: optuna.Study) -> int:
 
 
 def keep_value(out: Path, config: Mapping[str, Any], value: float) -> None:
-    """Keep the validation accuracy of a finished fit until its trial has ended."""
-    io.write_json(_value(out, config), {"val_accuracy": value})
+    """Keep the validation accuracy of a finished fit beside its checkpoints, until its trial has ended."""
+    Store(out).write(_value_path(out, config), {"val_accuracy": value})
 
 
 def kept_value(out: Path, config: Mapping[str, Any]) -> float | None:
     """The validation accuracy of a fit that an earlier attempt at the trial finished; None where it must be fitted."""
-    try:
-        return float(reading.read_json(_value(out, config))["val_accuracy"])
-    except (DataError, ValueError, KeyError, TypeError):
-        return None
+    value = Store(out).read(_value_path(out, config)).get("val_accuracy")
+    return float(value) if isinstance(value, (int, float)) else None
 
 
-def _value(out: Path, config: Mapping[str, Any]) -> Path:
-    return unfinished.checkpoints_by(out, config) / "value.json"
+def _value_path(out: Path, config: Mapping[str, Any]) -> str:
+    return str(Store(out).checkpoints(config).relative_to(out) / "value.json")

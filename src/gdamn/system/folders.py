@@ -41,12 +41,12 @@ def check(out: Path, kind: str) -> None:
         return
     holds = read_marker(out)
     if holds is None:
-        holds = found_older(out)
+        holds = older_kinds(out)
     if not holds:
         raise OutputError(f"'{out}' holds files that gdamn did not write, so nothing is put there; {_CHOOSE}.")
     if kind not in holds:
-        there = " and ".join(KINDS[name] for name in holds)
-        raise OutputError(f"'{out}' holds {there}, not {KINDS[kind]}; {_CHOOSE}.")
+        kinds = " and ".join(KINDS[name] for name in holds)
+        raise OutputError(f"'{out}' holds {kinds}, not {KINDS[kind]}; {_CHOOSE}.")
 
 
 _CHOOSE = "choose a folder that is new or empty"
@@ -71,7 +71,7 @@ def mark(out: Path, kind: str) -> None:
     holds = read_marker(out)
     if holds is None:
         io.remove_leftovers(out / MARKER)
-        io.write_json(out / MARKER, {"format": FORMAT, "gdamn": __version__, "holds": found_older(out) or [kind]})
+        io.write_json(out / MARKER, {"format": FORMAT, "gdamn": __version__, "holds": older_kinds(out) or [kind]})
 
 
 def unmark(out: Path) -> None:
@@ -107,14 +107,14 @@ def _is_empty(out: Path) -> bool:
     return all(re.fullmatch(r"\.+gdamn-[a-z0-9_]{8}\.json", name) for name in left)
 
 
-def found_older(out: Path) -> list[str]:
+def older_kinds(out: Path) -> list[str]:
     """The kinds of what earlier versions of gdamn wrote there."""
-    return [kind for kind in KINDS if is_older(out, kind)]
+    return [kind for kind in KINDS if is_of_older_version(out, kind)]
 
 
-def is_older(out: Path, kind: str) -> bool:
+def is_of_older_version(out: Path, kind: str) -> bool:
     """Whether an earlier version of gdamn wrote such a thing there, and every file in question is its own."""
-    if not all(_own_unfinished(path) for path in out.glob(".unfinished/*")):
+    if not all(_is_unfinished(path) for path in out.glob(".unfinished/*")):
         return False
     seen = [_is(path, true) for pattern, true in WITNESSES[kind].items() for path in sorted(out.glob(pattern))]
     return all(seen) if seen else kind == "reproduction" and _is_begun(out)
@@ -128,8 +128,8 @@ def _is(path: Path, true: Callable[[Path], bool]) -> bool:
         return False
 
 
-def _own_unfinished(path: Path) -> bool:
-    """Whether a name is one that gdamn/unfinished.py gives."""
+def _is_unfinished(path: Path) -> bool:
+    """Whether a name is one that gdamn/runs/store.py or seed_records.py gives."""
     return re.fullmatch(r"seed-\d+(\.json)?|[0-9a-f]{16}", path.name) is not None
 
 

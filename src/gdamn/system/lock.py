@@ -1,28 +1,30 @@
 """One run at a time in a folder, by a lock that dies with the process that holds it.
 
-The system holds the lock, not the file: a run that is killed leaves an empty file behind, and no lock. Systems and
-file systems that have no such locks (Windows, some network disks) are told of once, and go without.
+The system holds the lock, not the file: a run that is killed leaves an empty file behind, and no lock. On a file
+system without such locks (some network disks) a run says so and goes without.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import OutputError
 from . import folders
 from .io import make_folder, output_error
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 NAME = folders.LOCK
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
+"""What a file system without locks answers."""
+
 log = logging.getLogger("gdamn")
 _owners: dict[Path, int] = {}
 """The folders that this process works in, each with the thread that does."""
@@ -56,59 +58,38 @@ def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
-        handle = _take(folder)
+        lock = _acquired(folder)
         try:
             folders.mark(folder, kind)
             yield
         finally:
             folders.unmark(folder)
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
-            os.close(handle)
+            lock.release()
     finally:
         _remove_empty(made)
 
 
-def _take(folder: Path) -> int:
-    """An open file with the lock on it."""
-    path = folder / NAME
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as cause:
-            raise output_error(path, cause) from cause
-        if _locked(handle, folder) and not _is_still(path, handle):
-            os.close(handle)  # the owner before us removed it between our two calls
-            continue
-        return handle
+def _acquired(folder: Path) -> BaseFileLock:
+    """The lock of the folder, held; an error where another process holds it."""
+    from filelock import FileLock, Timeout  # here, because it imports asyncio
 
-
-def _locked(handle: int, folder: Path) -> bool:
-    """Lock the file; False where the system has no locks, and an error where another process has it."""
-    if fcntl is None:
-        return False
+    lock = FileLock(folder / NAME, blocking=False, fallback_to_soft=False)  # a soft lock would outlive its process
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
+        lock.acquire()
+    except Timeout:
         raise _taken(folder) from None
     except OSError as cause:
+        if cause.errno not in NO_LOCKS:
+            raise output_error(folder / NAME, cause) from cause
         log.warning("'%s' can't be locked (%s): take care that no second run writes to it.", folder, cause.strerror)
-        return False
-    return True
+    return lock
 
 
 def _taken(folder: Path) -> OutputError:
     return OutputError(
         f"Another run is writing to '{folder}' at this moment; wait until it ends, or choose another --out."
     )
-
-
-def _is_still(path: Path, handle: int) -> bool:
-    """Whether the open file is the one that stands at the path."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
 
 
 def _remove_empty(folders: list[Path]) -> None:

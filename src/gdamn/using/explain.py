@@ -61,19 +61,19 @@ def explain(model: NodeClassifier, graph: Graph, predictions: Predictions, node:
     """Everything about one node's label, as plain data; only training labels are told."""
     weights = attention(model, "explain a label by")
     assert isinstance(model, GDAMN)  # no other method has attention
-    here = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
+    row = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
     label = int(predictions.predicted[node])
-    counted, own, bias, basis = contributions(model, graph, node, label)
-    total = float(counted.sum() + own + bias)
+    counted, itself, bias, basis = contributions(model, graph, node, label)
+    total = float(counted.sum() + itself + bias)
     neighbours = [
         {
             **described(graph, predictions, int(j)),
-            **{name: float(weights[name][here][at]) for name in ("hard", "soft", "stable")},
-            "cut": bool(weights["hard"][here][at] < CUT),
+            **{name: float(weights[name][row][at]) for name in ("hard", "soft", "stable")},
+            "cut": bool(weights["hard"][row][at] < CUT),
             "contribution": float(counted[at]),
             "share": float(counted[at] / total) if total > 0 else None,
         }
-        for at, j in enumerate(graph.indices[here])
+        for at, j in enumerate(graph.indices[row])
     ]
     return {
         **described(graph, predictions, node),
@@ -81,7 +81,7 @@ def explain(model: NodeClassifier, graph: Graph, predictions: Predictions, node:
         "read": graph_read(model),
         "warning": predictions.temperature.warning,
         "opinions": opinions(model, predictions, node),
-        "own": {"contribution": float(own), "share": float(own / total) if total > 0 else None},
+        "own": {"contribution": float(itself), "share": float(itself / total) if total > 0 else None},
         "bias": {"contribution": float(bias), "share": float(bias / total) if total > 0 else None},
         "total": total,
         "neighbours": sorted(neighbours, key=lambda each: -abs(each["contribution"])),
@@ -113,7 +113,7 @@ def graph_read(model: GDAMN) -> str:
 
 def opinions(model: GDAMN, predictions: Predictions, node: int) -> dict[str, dict[str, float]]:
     """Class probabilities by q (calibrated), by p, and the pseudo-label that the attention saw, highest first."""
-    found = {
+    distributions = {
         "q": predictions.probabilities[node],
         "p": model.tensors_["p_probabilities"][node],
         "pseudo-label": model.tensors_["pseudo_labels"][node],
@@ -121,21 +121,21 @@ def opinions(model: GDAMN, predictions: Predictions, node: int) -> dict[str, dic
     names = predictions.graph.class_names
     return {
         who: {names[at]: float(values[at]) for at in np.argsort(-values, kind="stable")}
-        for who, values in found.items()
+        for who, values in distributions.items()
     }
 
 
 def contributions(model: GDAMN, graph: Graph, node: int, label: int) -> tuple[NDArray[np.float64], float, float, str]:
     """What each neighbour of the node, the node itself and the bias add to the label; and on what basis."""
-    here = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
+    row = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
     if model.settings_.propagator != "gcn" or model.settings_.layers < 2:
-        stable = model.tensors_["edge.stable"][here].astype(np.float64)
+        stable = model.tensors_["edge.stable"][row].astype(np.float64)
         return stable, float(model.tensors_["loop.stable"][node]), 0.0, BY_WEIGHT
     messages, bias = last_messages(model, graph)
     towards = messages[:, label] - messages.mean(axis=1)
-    alpha = model.tensors_["edge.used"][here].astype(np.float64)
-    own = float(model.tensors_["loop.used"][node] * towards[node])
-    return alpha * towards[graph.indices[here]], own, float(bias[label] - bias.mean()), EXACT
+    alpha = model.tensors_["edge.used"][row].astype(np.float64)
+    itself = float(model.tensors_["loop.used"][node] * towards[node])
+    return alpha * towards[graph.indices[row]], itself, float(bias[label] - bias.mean()), EXACT
 
 
 def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -144,8 +144,8 @@ def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDAr
         problem = make_view(graph, graph, model)
         recorder = Recorder(problem.structure, used_weights(model, graph).to(problem.device))
         logits = predict(rebuild_q(model, problem), recorder, problem.x)
-        again = torch.softmax(logits, dim=1).cpu().numpy()
-    if not np.allclose(again, model.probabilities_, atol=TOLERANCE):
+        probabilities = torch.softmax(logits, dim=1).cpu().numpy()
+    if not np.allclose(probabilities, model.probabilities_, atol=TOLERANCE):
         raise GraphError("q doesn't give its saved answers on this graph: its features have changed since the fit.")
     (messages, bias), *_ = recorder.seen
     assert bias is not None

@@ -31,12 +31,12 @@ def draw(explanation: Mapping[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    shown = chosen(explanation["neighbours"])
+    neighbours = chosen(explanation["neighbours"])
     figure, axes = plt.subplots(figsize=(9, 8), layout="constrained")
     try:
         with matplotlib.rc_context({"svg.hashsalt": "gdamn"}):
-            draw_around(axes, explanation, shown)
-            decorate(axes, explanation, len(shown))
+            draw_around(axes, explanation, neighbours)
+            decorate(axes, explanation, len(neighbours))
             kind = path.suffix.lower()[1:]
             nothing = {"Software": None} if kind == "png" else {"Date": None}
             with io.replacing(path) as temporary:
@@ -54,13 +54,13 @@ def chosen(neighbours: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept[: MOST - len(cut)] + cut
 
 
-def draw_around(axes: Any, explanation: Mapping[str, Any], shown: list[dict[str, Any]]) -> None:
+def draw_around(axes: Any, explanation: Mapping[str, Any], neighbours: list[dict[str, Any]]) -> None:
     """Lines, then circles, then names."""
-    largest = max((abs(each["contribution"]) for each in shown), default=0.0) or 1.0
-    size = 900 if len(shown) <= 14 else 560
-    inside = all(len(safe(each["predicted"])) <= INSIDE for each in shown)
-    for at, each in enumerate(shown):
-        angle = math.pi / 2 - 2 * math.pi * at / max(len(shown), 1)
+    largest = max((abs(each["contribution"]) for each in neighbours), default=0.0) or 1.0
+    size = 900 if len(neighbours) <= 14 else 560
+    inside = all(len(safe(each["predicted"])) <= INSIDE for each in neighbours)
+    for at, each in enumerate(neighbours):
+        angle = math.pi / 2 - 2 * math.pi * at / max(len(neighbours), 1)
         x, y = math.cos(angle), math.sin(angle)
         colour = CUT if each["cut"] else FOR if each["contribution"] >= 0 else AGAINST
         width = 1.0 + 6.0 * abs(each["contribution"]) / largest
@@ -79,9 +79,9 @@ def draw_around(axes: Any, explanation: Mapping[str, Any], shown: list[dict[str,
 
 def beside(neighbour: Mapping[str, Any], inside: bool) -> list[str]:
     """The lines beside a neighbour: its id; its label where the circle has no room for it, and its share."""
-    told = [] if inside else [_short(neighbour["predicted"], 14)]
-    told += [] if neighbour["cut"] else [_percent(neighbour["share"])]
-    return [_short(neighbour["node"], 14), *([", ".join(told)] if told else [])]
+    parts = [] if inside else [_short(neighbour["predicted"], 14)]
+    parts += [] if neighbour["cut"] else [_percent(neighbour["share"])]
+    return [_short(neighbour["node"], 14), *([", ".join(parts)] if parts else [])]
 
 
 def outwards(x: float, y: float) -> dict[str, str]:

@@ -79,10 +79,10 @@ def answer(
 
 def training_graph(model: NodeClassifier, given: Graph | None) -> Graph:
     """The graph of the fit: the one given, or the one that a fitted model holds."""
-    found = given if given is not None else model.graph_
-    if found is None:
+    graph = given if given is not None else model.graph_
+    if graph is None:
         raise GraphError("A loaded model doesn't hold the graph of its fit; pass it as fitted_on.")
-    return found
+    return graph
 
 
 def check_fits(model: NodeClassifier, graph: Graph, fitted_on: Graph) -> None:
@@ -96,8 +96,8 @@ def check_fits(model: NodeClassifier, graph: Graph, fitted_on: Graph) -> None:
 
 def check_rebuilt(model: NodeClassifier, fitted_on: Graph) -> None:
     """On its own graph the rebuilt model must say what the saved one said; otherwise it is more than its weights."""
-    again = _answer(model, fitted_on, fitted_on, np.arange(fitted_on.num_nodes), 1).probabilities
-    if again.shape != model.probabilities_.shape or not np.allclose(again, model.probabilities_, atol=TOLERANCE):
+    rebuilt = _answer(model, fitted_on, fitted_on, np.arange(fitted_on.num_nodes), 1).probabilities
+    if rebuilt.shape != model.probabilities_.shape or not np.allclose(rebuilt, model.probabilities_, atol=TOLERANCE):
         raise GraphError(
             f"The weights of this '{model.method}' model don't give its saved answers on the graph of its fit: the "
             "method uses more than its weights, or the data have changed; new nodes can't be predicted with it."
@@ -109,14 +109,14 @@ def known_nodes(graph: Graph, fitted_on: Graph) -> NDArray[np.int64]:
 
     The features are compared too, because row numbers as ids say nothing about who a node is.
     """
-    place = {str(name): at for at, name in enumerate(fitted_on.node_ids.tolist())}
-    numbers = np.array([place.get(str(name), -1) for name in graph.node_ids.tolist()], np.int64)
-    here = np.flatnonzero(numbers >= 0)
-    if len(here) == 0 or graph.num_features != fitted_on.num_features:
+    number_of = {str(name): at for at, name in enumerate(fitted_on.node_ids.tolist())}
+    numbers = np.array([number_of.get(str(name), -1) for name in graph.node_ids.tolist()], np.int64)
+    shared = np.flatnonzero(numbers >= 0)
+    if len(shared) == 0 or graph.num_features != fitted_on.num_features:
         return np.full(graph.num_nodes, -1, np.int64)
-    gap: Any = abs(like(graph, fitted_on)[here] - fitted_on.features[numbers[here]])
+    gap: Any = abs(like(graph, fitted_on)[shared] - fitted_on.features[numbers[shared]])
     furthest = gap.max(axis=1).toarray() if fitted_on.is_sparse else gap.max(axis=1)
-    numbers[here[furthest.ravel() > 0]] = -1
+    numbers[shared[furthest.ravel() > 0]] = -1
     return numbers
 
 
@@ -130,16 +130,16 @@ def _answer(model: NodeClassifier, graph: Graph, fitted_on: Graph, known: NDArra
         if order is None:
             return _gdamn(model, make_view(graph, fitted_on, model), known, rounds)
         moved, entries = renumbered(graph, order)  # as the fit does with large graphs
-        found = _gdamn(model, make_view(moved, fitted_on, model), known[order], rounds)
-    return _put_back(found, order, entries)
+        moved_answer = _gdamn(model, make_view(moved, fitted_on, model), known[order], rounds)
+    return _put_back(moved_answer, order, entries)
 
 
-def _put_back(found: Answer, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Answer:
+def _put_back(answer: Answer, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Answer:
     """What was found on the renumbered graph, in the caller's order."""
-    probabilities = np.empty_like(found.probabilities)
-    probabilities[order] = found.probabilities
-    weights = {name: np.empty_like(values) for name, values in found.weights.items()}
-    for name, values in found.weights.items():
+    probabilities = np.empty_like(answer.probabilities)
+    probabilities[order] = answer.probabilities
+    weights = {name: np.empty_like(values) for name, values in answer.weights.items()}
+    for name, values in answer.weights.items():
         weights[name][order if name.startswith("loop.") else entries] = values
     return Answer(probabilities, weights)
 
@@ -216,9 +216,9 @@ def annotated(model: GDAMN, logits: Tensor, known: NDArray[np.int64]) -> Tensor:
 
 def _split(problem: Problem, weights: dict[str, Tensor]) -> dict[str, NDArray[np.float32]]:
     """Weights of edges [E] and of loops [N]."""
-    found = {}
+    split = {}
     for name in ("hard", "soft", "stable"):
         values = weights[name].cpu().numpy()
-        found[name] = values[problem.structure.off_loop]
-        found[f"loop.{name}"] = values[problem.structure.loop]
-    return found
+        split[name] = values[problem.structure.off_loop]
+        split[f"loop.{name}"] = values[problem.structure.loop]
+    return split

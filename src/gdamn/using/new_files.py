@@ -1,4 +1,4 @@
-"""The graph of a finished run again, or new files read as the run read its own."""
+"""New files, read as a run read its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from ..data import structure_features as structure
 from ..data.assemble import build, class_numbers, given_split, stem
 from ..data.encode import Encoder
-from ..data.files import is_own
 from ..data.files.options import Options
 from ..data.files.parts import Parts
 from ..data.files.reader import check_hashes, read_parts
@@ -23,49 +22,30 @@ from ..system.reading import is_there, read_json
 ENCODER = "encoder.json"
 
 
-def load_like(run: Path, nodes: Path | None = None, edges: Path | None = None, *, seed: int | None = None) -> Graph:
-    """The graph of a run again, or new files read just as that run read its own.
-
-    With neither ``nodes`` nor ``edges`` it is the graph that the run's ``seed`` was trained on (the first one where
-    it is left out), of a named data set, too; files that have changed since are refused. New files are read with
-    the run's options and encoder, and their labels, which may be missing, with its classes. They have masks only
-    where their split column says so: nothing is held out of them.
-    """
-    from ..runs import run as runs
-
-    spec = RunSpec.from_toml(Path(run) / "config.toml")
-    number = spec.seeds[0] if seed is None else seed
-    if nodes is None and edges is None:
-        return runs.load_graph(spec, None, number)
-    if not is_own(spec.dataset):
-        raise DataError(f"'{run}' was trained on the data set {spec.dataset}, so it can't read other files of its own.")
-    return _new_files(Path(run), spec, nodes, edges)
-
-
 def read_encoder(run: Path) -> tuple[Encoder, list[str]]:
     """The encoder and the classes of a run."""
     path = run / ENCODER
     if not is_there(path):
         raise DataError(f"There is no '{path}'; is '{run}' a run on own files?")
     try:
-        found = read_json(path)
-        classes = found.pop("class_names")
+        content = read_json(path)
+        classes = content.pop("class_names")
         if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
             raise ValueError
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise DataError(f"'{path}' is not an encoder that gdamn wrote, or it is damaged.") from None
-    return Encoder.from_dict(found, str(path)), classes
+    return Encoder.from_dict(content, str(path)), classes
 
 
-def _new_files(run: Path, spec: RunSpec, nodes: Path | None, edges: Path | None) -> Graph:
+def read_new_files(run: Path, spec: RunSpec, nodes: Path | None, edges: Path | None) -> Graph:
     """New nodes, edges or both; what isn't new are the run's own files, which must be as they were."""
-    own = Options.make({key: value for key, value in spec.options.items() if key != "split"})
-    hashes = dict(own.sha256)
+    trained_on = Options.make({key: value for key, value in spec.options.items() if key != "split"})
+    hashes = dict(trained_on.sha256)
     if nodes is not None:
         hashes.pop("nodes", None)
     if edges is not None:
         hashes.pop("edges", None)
-    options = replace(own, edges=own.edges if edges is None else str(edges), sha256=hashes)
+    options = replace(trained_on, edges=trained_on.edges if edges is None else str(edges), sha256=hashes)
     path = Path(spec.dataset) if nodes is None else Path(nodes)
     if nodes is not None and path.suffix.lower() not in (".csv", ".tsv", ".parquet"):
         options = replace(options, edges=None if edges is None else str(edges))
@@ -77,7 +57,7 @@ def _new_files(run: Path, spec: RunSpec, nodes: Path | None, edges: Path | None)
         options = _with_columns(options, encoder)
     parts = read_parts(path, options, need_label=False)
     labels, names = class_numbers(parts, classes)
-    features, notes = _features(run, spec, own, encoder, parts)
+    features, notes = _features(run, spec, trained_on, encoder, parts)
     graph = build(parts, options, features, labels, names, stem(path))
     notes = [*parts.notes, *encoder.describe(), *notes]
     graph = replace(graph, meta={**graph.meta, "notes": notes, "encoder": encoder.as_dict()})
@@ -94,8 +74,8 @@ def _with_columns(options: Options, encoder: Encoder) -> Options:
     return replace(options, features=columns or None, text=text)
 
 
-def _features(run: Path, spec: RunSpec, own: Options, encoder: Encoder, parts: Parts) -> tuple[Any, list[str]]:
-    """Features of new parts by an encoder that was fitted on others, and what is to be told about them."""
+def _features(run: Path, spec: RunSpec, trained_on: Options, encoder: Encoder, parts: Parts) -> tuple[Any, list[str]]:
+    """Features of new parts by an encoder that was fitted on others, and notes about them."""
     if encoder.kind == "given":
         width = 0 if parts.matrix is None else int(parts.matrix.shape[1])
         if width != encoder.width:
@@ -105,18 +85,18 @@ def _features(run: Path, spec: RunSpec, own: Options, encoder: Encoder, parts: P
         if parts.table is None:
             raise DataError(f"'{parts.source}' has no columns, but '{run}' was trained on those of a table.")
         return encoder.transform(parts.table), []
-    return _carried(spec, own, encoder, parts)
+    return _structural_features(spec, trained_on, encoder, parts)
 
 
-def _carried(spec: RunSpec, own: Options, encoder: Encoder, parts: Parts) -> tuple[Any, list[str]]:
+def _structural_features(spec: RunSpec, trained_on: Options, encoder: Encoder, parts: Parts) -> tuple[Any, list[str]]:
     """Structural features: nodes of the run keep their eigenvectors, new ones get them from their neighbours."""
     assert encoder.structural is not None
     path = Path(spec.dataset)
-    check_hashes(path, own)
-    old = read_parts(path, own, need_label=True)
+    check_hashes(path, trained_on)
+    old = read_parts(path, trained_on, need_label=True)
     vectors, values = structure.eigenvectors(structure.adjacency(old.edges, len(old.ids)))
-    place = {str(name): at for at, name in enumerate(old.ids.tolist())}
-    known = np.array([place.get(str(name), -1) for name in parts.ids.tolist()], dtype=np.int64)
+    numbers = {str(name): at for at, name in enumerate(old.ids.tolist())}
+    known = np.array([numbers.get(str(name), -1) for name in parts.ids.tolist()], dtype=np.int64)
     carried = structure.extended(parts.edges, len(parts.ids), known, vectors.astype(np.float32), values)
     new = int((known < 0).sum())
     note = f"Features: the eigenvectors of {new:,} new nodes are those of their neighbours, which is approximate."

@@ -18,31 +18,37 @@ from ..estimators.predictions import Predictions, split_names
 from ..graph.graph import SPLITS, Graph
 
 if TYPE_CHECKING:
-    from .run_folder import Opened
+    from ..estimators.base import NodeClassifier
+    from .run_folder import RunFolder
 
 
 def predict(
-    models: Sequence[Opened], nodes: Path | None = None, edges: Path | None = None, calibrate: bool = True
+    run: RunFolder,
+    seeds: Sequence[int],
+    nodes: Path | None = None,
+    edges: Path | None = None,
+    calibrate: bool = True,
 ) -> Predictions:
-    """Predict the nodes of the run, or those of new files, with one model or the mean of several.
+    """Predict the nodes of the run, or those of new files, with the model of one seed or the mean of several.
 
     Test labels are read last, for the calibration error that is reported of them, and change nothing.
     """
-    graphs = [opened.graph() for opened in models]
-    fitted_on = graphs[0]
-    check_same_split(models, graphs)
-    raw = mean([opened.model.predict_proba() for opened in models])
+    fits = [(run.model(seed), run.graph(seed)) for seed in seeds]
+    fitted_on = fits[0][1]
+    check_same_split(run.path, seeds, [graph for _, graph in fits])
+    raw = mean([model.predict_proba() for model, _ in fits])
     temperature = calibration.temperature_of(raw, fitted_on, calibrate)
     if nodes is None and edges is None:
-        graph, shown, split = fitted_on, raw, split_names(fitted_on)
+        graph, predicted, split = fitted_on, raw, split_names(fitted_on)
     else:
-        graph, shown, split = new_nodes(models, graphs, nodes, edges)
-    probabilities = calibration.scaled(shown, temperature.value)
+        graph = run.new_graph(nodes, edges)
+        predicted, split = new_nodes(fits, graph)
+    probabilities = calibration.scaled(predicted, temperature.value)
     report = {
-        "run": str(models[0].run),
-        "method": models[0].spec.method,
-        "dataset": models[0].spec.dataset,
-        "seeds": [opened.seed for opened in models],
+        "run": str(run.path),
+        "method": run.spec.method,
+        "dataset": run.spec.dataset,
+        "seeds": list(seeds),
         "nodes": graph.num_nodes,
         "new_nodes": int((split == "new").sum()),
         **describe(raw, fitted_on, temperature),
@@ -50,10 +56,10 @@ def predict(
         "mean_confidence": float(probabilities.max(axis=1).mean()),
         "notes": [] if graph is fitted_on else list(graph.meta.get("notes", [])),
         "new_labelled": scored(
-            shown, probabilities, (split == "new") & (graph.labels >= 0), graph.labels, temperature.nodes
+            predicted, probabilities, (split == "new") & (graph.labels >= 0), graph.labels, temperature.nodes
         ),
         "labels_before_em": before_em_sentence(
-            [opened.seed for opened in models if is_before_em(opened.model)], len(models)
+            [seed for seed, (model, _) in zip(seeds, fits, strict=True) if is_before_em(model)], len(seeds)
         ),
     }
     return Predictions(graph, probabilities, split, temperature, report)
@@ -97,18 +103,15 @@ def scored(
 
 
 def new_nodes(
-    models: Sequence[Opened], graphs: Sequence[Graph], nodes: Path | None, edges: Path | None
-) -> tuple[Graph, NDArray[np.float64], NDArray[np.str_]]:
-    """The graph of new files, the mean of the models' probabilities for it, and each node's part in the fit."""
+    fits: Sequence[tuple[NodeClassifier, Graph]], graph: Graph
+) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+    """The mean of the models' probabilities for a graph of new files, and each node's part in the fit."""
     from . import inductive
 
-    graph = models[0].new_graph(nodes, edges)
-    known = inductive.known_nodes(graph, graphs[0])
-    found = []
-    for opened, fitted_on in zip(models, graphs, strict=True):
-        found.append(inductive.answer(opened.model, graph, fitted_on, known).probabilities)
-    split = np.where(known >= 0, split_names(graphs[0])[known], "new")
-    return graph, mean(found), split
+    first = fits[0][1]
+    known = inductive.known_nodes(graph, first)
+    answers = [inductive.answer(model, graph, fitted_on, known).probabilities for model, fitted_on in fits]
+    return mean(answers), np.where(known >= 0, split_names(first)[known], "new")
 
 
 def mean(probabilities: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
@@ -117,19 +120,19 @@ def mean(probabilities: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     return total
 
 
-def check_same_split(models: Sequence[Opened], graphs: Sequence[Graph]) -> None:
+def check_same_split(run: Path, seeds: Sequence[int], graphs: Sequence[Graph]) -> None:
     """Models can be averaged only where none was trained on a node that another is judged by."""
     first = graphs[0]
-    for opened, graph in zip(models[1:], graphs[1:], strict=True):
+    for seed, graph in zip(seeds[1:], graphs[1:], strict=True):
         same = all(np.array_equal(graph.mask(name), first.mask(name)) for name in SPLITS)
         if not (same and np.array_equal(graph.indices, first.indices)):
             raise ConfigError(
-                f"Seeds {models[0].seed} and {opened.seed} of '{opened.run}' have different splits or edges, so their "
+                f"Seeds {seeds[0]} and {seed} of '{run}' have different splits or edges, so their "
                 "mean can't be calibrated; leave --ensemble out, or train with a fixed --split."
             )
 
 
 def counts(probabilities: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
     """How many nodes have each class."""
-    found = np.bincount(probabilities.argmax(axis=1), minlength=len(names))
-    return {str(name): int(count) for name, count in zip(names, found, strict=True)}
+    per_class = np.bincount(probabilities.argmax(axis=1), minlength=len(names))
+    return {str(name): int(count) for name, count in zip(names, per_class, strict=True)}

@@ -57,8 +57,8 @@ def pairs(graph: Graph) -> Ints:
 def both_ways(graph: Graph, values: NDArray[Any], at: Ints) -> Floats:
     """A value per edge: the mean of its two directions, or the one that there is."""
     back = graph.reverse[at]
-    there = values[at].astype(float)
-    return np.where(back >= 0, (there + values[back]) / 2, there)
+    forward = values[at].astype(float)
+    return np.where(back >= 0, (forward + values[back]) / 2, forward)
 
 
 def known_or_predicted(graph: Graph, probabilities: NDArray[Any]) -> Floats:
@@ -72,6 +72,6 @@ def differing(probabilities: Floats, a: NDArray[Any], b: NDArray[Any], block: in
     """[P] 1 - Σ_c P(a is c) P(b is c); in blocks, to spare the memory."""
     made = np.empty(len(a))
     for at in range(0, len(a), block):
-        here = slice(at, at + block)
-        made[here] = 1 - np.einsum("pc,pc->p", probabilities[a[here]], probabilities[b[here]])
+        part = slice(at, at + block)
+        made[part] = 1 - np.einsum("pc,pc->p", probabilities[a[part]], probabilities[b[part]])
     return np.maximum(made, 0.0)

@@ -141,8 +141,8 @@ def write_graphml(path: Path, refined: Refined, predictions: Predictions) -> Non
     made = nx.DiGraph() if graph.directed else nx.Graph()
     split = split_names(graph)
     for at, node in enumerate(ids):
-        told = {"predicted": classes[predictions.predicted[at]], "confidence": float(predictions.confidence[at])}
-        made.add_node(node, split=str(split[at]), **told)
+        prediction = {"predicted": classes[predictions.predicted[at]], "confidence": float(predictions.confidence[at])}
+        made.add_node(node, split=str(split[at]), **prediction)
         if graph.labels[at] >= 0:
             made.nodes[node]["label"] = classes[graph.labels[at]]
     for source, target, weights in undirected(refined):

@@ -1,143 +1,204 @@
-"""A run's folder, opened again: its configuration, one of its models and the graph that the model was trained on."""
+"""RunFolder: the one reader of what ``gdamn train`` wrote."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, DataError, GraphError
+from ..errors import ConfigError, DataError
+from ..estimators.model_file import read_model
 from ..model.fitted_state import WEIGHTS
+from ..runs import run as runs
+from ..runs.result_file import check_result
 from ..runs.spec import RunSpec
-from ..system.reading import is_there
-from .new_files import load_like
+from ..system.reading import is_there, read_json
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..estimators.base import NodeClassifier
+    from ..estimators.predictions import Predictions
     from ..graph.graph import Graph
 
 MODEL = "model.gdamn"
-_NEEDED = ("edge.used", "pseudo_labels", "p_probabilities", *(f"loop.{name}" for name in WEIGHTS))
+LISTED = {".json", ".toml", ".jsonl", ".csv", ".gdamn"}
+"""Endings of the files of a run."""
+
+_ATTENTION = ("edge.used", "pseudo_labels", "p_probabilities", *(f"loop.{name}" for name in WEIGHTS))
 """What a model with attention holds beside the weights of its edges; reading it has checked their shapes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """One seed of a run.
+class RunFolder:
+    """The folder of a run. Each file is read when it is first asked for; what is missing or damaged gets one sentence.
 
-    Attributes:
-        run: the run's folder.
-        spec: what was run.
-        seed: which of its models this is.
-        model: the model, as it was saved.
+    Only what belongs to the last seed is kept in memory, because the graphs of all seeds may not fit.
+
+    Args:
+        path: the folder.
         data_root: where named data sets lie.
     """
 
-    run: Path
-    spec: RunSpec
-    seed: int
-    model: NodeClassifier
-    data_root: Path | None = None
+    def __init__(self, path: Path, data_root: Path | None = None) -> None:
+        self.path = path
+        self.data_root = data_root
+        self._seed: int | None = None
+        self._of_seed: dict[str, Any] = {}
 
-    def graph(self) -> Graph:
-        """The graph of the fit, loaded again and checked to be the one that the model knows."""
-        graph = load_training_graph(self.run, self.spec, self.seed, self.data_root)
-        check_same_graph(self.model, graph, self.run)
+    @cached_property
+    def spec(self) -> RunSpec:
+        """What was run, from ``config.toml``."""
+        return RunSpec.from_toml(self._config())
+
+    def _config(self) -> Path:
+        """The file that every run has; one sentence for what isn't a run."""
+        if not is_there(self.path):
+            raise DataError(f"There is no run at '{self.path}'; train one with: gdamn train DATASET --out {self.path}.")
+        if not self.path.is_dir():
+            raise DataError(f"'{self.path}' is a file, not a run; name the folder that gdamn train wrote.")
+        config = self.path / "config.toml"
+        if not config.is_file():
+            raise DataError(
+                f"'{self.path}' isn't a run: it has no config.toml; name the folder that gdamn train wrote."
+            )
+        return config
+
+    @cached_property
+    def summary(self) -> Mapping[str, Any]:
+        """The results of a finished run, from ``summary.json``."""
+        path = self.path / "summary.json"
+        if not is_there(path):
+            raise DataError(
+                f"'{self.path}' holds no finished run (there is no summary.json); make one with: gdamn train."
+            )
+        summary = check_result(read_json(path), path)
+        if not {"versions", "seconds_per_seed", "epochs_per_seed"} <= set(summary):
+            raise DataError(f"'{path}' is no summary of gdamn train; train again with --force.")
+        if list(self.spec.seeds) != summary["protocol"]["seeds"]:
+            raise DataError(f"config.toml and summary.json in '{self.path}' have different seeds; train again.")
+        return summary
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds whose models are in the folder, in order."""
+        folders = [folder.name for folder in self._config().parent.glob("seed-*") if (folder / MODEL).is_file()]
+        seeds = sorted(int(match[1]) for match in (re.fullmatch(r"seed-(\d+)", name) for name in folders) if match)
+        if not seeds:
+            raise DataError(f"The run '{self.path}' has no model (seed-N/{MODEL}); train it again.")
+        return seeds
+
+    def choose_seed(self, wanted: int | None) -> int:
+        """The seed that is asked for, or the first that has a model."""
+        return self.seeds[0] if wanted is None else self._checked(wanted, self.seeds)
+
+    def best_seed(self, wanted: int | None = None) -> int:
+        """The seed that is asked for, or the one of the highest validation accuracy."""
+        accuracies: Sequence[float | None] = self.summary["val_accuracy"]["per_seed"]
+        if wanted is not None:
+            return self._checked(wanted, self.spec.seeds)
+        pairs = zip(self.spec.seeds, accuracies, strict=True)
+        return max(pairs, key=lambda pair: -1.0 if pair[1] is None else pair[1])[0]
+
+    def _checked(self, seed: int, seeds: Sequence[int]) -> int:
+        if seed not in seeds:
+            raise ConfigError(f"The run '{self.path}' has no seed {seed}; it has {', '.join(map(str, seeds))}.")
+        return seed
+
+    def seed_folder(self, seed: int) -> Path:
+        """Where the files of a seed are."""
+        return self.path / f"seed-{seed}"
+
+    def files(self, seed: int | None = None) -> list[Path]:
+        """The files of the run, or those of a seed."""
+        folder = self.path if seed is None else self.seed_folder(seed)
+        return [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in LISTED]
+
+    def saved(self, seed: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and tensors of a seed's model; the module of a user's own method isn't imported for it."""
+        saved: tuple[dict[str, Any], dict[str, NDArray[Any]]]
+        saved = self._once("saved", seed, lambda: read_model(self.seed_folder(seed) / MODEL))
+        return saved
+
+    def history(self, seed: int) -> list[dict[str, Any]]:
+        """A record per epoch."""
+        history: list[dict[str, Any]] = self.saved(seed)[0]["history"]
+        return history
+
+    def model(self, seed: int) -> NodeClassifier:
+        """The model of a seed, as it was saved."""
+        model: NodeClassifier = self._once("model", seed, lambda: load_model(self.spec, self.seed_folder(seed) / MODEL))
+        return model
+
+    def graph(self, seed: int) -> Graph:
+        """The graph of a seed's fit, loaded again and checked to be the one that the model was trained on."""
+        graph: Graph = self._once("graph", seed, lambda: self._read_graph(seed))
         return graph
+
+    def _read_graph(self, seed: int) -> Graph:
+        graph = runs.load_graph(self.spec, self.data_root, seed)
+        check_same_graph(*self.saved(seed), graph, self.path)
+        return graph
+
+    def predictions(self, seed: int) -> Predictions:
+        """The calibrated predictions of a seed's model for the graph of its fit."""
+        from ..estimators.predictions import of_fit
+
+        return of_fit(self.model(seed), self.graph(seed))
 
     def new_graph(self, nodes: Path | None, edges: Path | None) -> Graph:
         """A graph of other files, read as the run read its own; what isn't given are the run's own nodes or edges."""
-        from .. import data
+        from ..data import DATASETS
+        from .new_files import read_new_files
 
-        if self.spec.dataset in data.DATASETS:
+        if self.spec.dataset in DATASETS:
             raise ConfigError(
-                f"'{self.run}' was trained on the data set {self.spec.dataset}, which has no table of columns that "
+                f"'{self.path}' was trained on the data set {self.spec.dataset}, which has no table of columns that "
                 "new nodes could be read by; --nodes and --edges are for runs on files of your own."
             )
+        return read_new_files(self.path, self.spec, nodes, edges)
 
-        graph: Graph = load_like(self.run, nodes, edges, seed=self.seed)
-        return graph
-
-
-def open_run(run: Path, seed: int | None = None, data_root: Path | None = None) -> Opened:
-    """The model of a seed, by default the first that the run has."""
-    spec = read_spec(run)
-    chosen = choose_seed(run, saved_seeds(run), seed)
-    model = load_model(spec, run / f"seed-{chosen}" / MODEL)
-    return Opened(run, spec, chosen, model, data_root)
-
-
-def read_spec(run: Path) -> RunSpec:
-    """The configuration in the run's folder; what isn't a run is told apart from what isn't there."""
-    if not is_there(run):
-        raise DataError(f"There is no run at '{run}'; train one with: gdamn train DATASET --out {run}.")
-    if not run.is_dir():
-        raise DataError(f"'{run}' is a file, not a run; name the folder that gdamn train wrote.")
-    if not (run / "config.toml").is_file():
-        raise DataError(f"'{run}' isn't a run: it has no config.toml; name the folder that gdamn train wrote.")
-    return RunSpec.from_toml(run / "config.toml")
-
-
-def saved_seeds(run: Path) -> list[int]:
-    """The seeds whose models are in the folder, in order."""
-    found = (re.fullmatch(r"seed-(\d+)", folder.name) for folder in run.glob("seed-*") if (folder / MODEL).is_file())
-    seeds = sorted(int(match[1]) for match in found if match)
-    if not seeds:
-        raise DataError(f"The run '{run}' has no model (seed-N/{MODEL}); train it again.")
-    return seeds
-
-
-def choose_seed(run: Path, seeds: list[int], wanted: int | None) -> int:
-    """The seed that is asked for, or the first."""
-    if wanted is None:
-        return seeds[0]
-    if wanted not in seeds:
-        raise ConfigError(f"The run '{run}' has no seed {wanted}; it has {', '.join(map(str, seeds))}.")
-    return wanted
+    def _once(self, what: str, seed: int, read: Callable[[], Any]) -> Any:
+        """What was read of a seed, as long as no other seed is asked for."""
+        if self._seed != seed:
+            self._seed, self._of_seed = seed, {}
+        if what not in self._of_seed:
+            self._of_seed[what] = read()
+        return self._of_seed[what]
 
 
 def load_model(spec: RunSpec, path: Path) -> NodeClassifier:
     """The saved model of the run's method, whole and consistent."""
-    from ..estimators import custom as own_methods
-    from ..estimators import registry as methods
+    from ..estimators import custom, registry
 
-    own_methods.register(spec.method)
-    estimator = methods.method(spec.method).estimator()
+    custom.register(spec.method)
+    estimator = registry.method(spec.method).estimator()
     try:
         model = estimator.load(path)
     except (TypeError, AttributeError, KeyError) as cause:  # a header of the wrong shape
         raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({cause}).") from None
-    missing = [] if model.edge_weights_ is None else [name for name in _NEEDED if name not in model.tensors_]
+    missing = [] if model.edge_weights_ is None else [name for name in _ATTENTION if name not in model.tensors_]
     if missing:
         raise DataError(f"{path} is damaged: it lacks '{missing[0]}'; train the run again.")
     return model
 
 
-def load_training_graph(run: Path, spec: RunSpec, seed: int, data_root: Path | None) -> Graph:
-    """The graph of a seed's fit: a named data set, or the user's own files."""
-    from .. import data
-    from ..runs import run as runs
-
-    if spec.dataset in data.DATASETS:
-        return runs.load_graph(spec, data_root, seed)
-
-    graph: Graph = load_like(run, None, None, seed=seed)
-    return graph
-
-
-def check_same_graph(model: NodeClassifier, graph: Graph, where: object) -> None:
-    """Refuse a graph that the model wasn't trained on: files may have changed since."""
+def check_same_graph(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], graph: Graph, run: Path) -> None:
+    """Refuse a graph that the model wasn't trained on: its files may have changed since."""
     import numpy as np
 
-    changed = "the data have changed since the run was trained; train it again"
-    if graph.num_nodes != len(model.probabilities_):
-        known = len(model.probabilities_)
-        raise GraphError(f"The model of '{where}' knows {known} nodes, but its graph has {graph.num_nodes}: {changed}.")
-    if tuple(graph.class_names) != tuple(model.class_names_):
-        raise GraphError(f"The model of '{where}' knows other classes than its graph: {changed}.")
-    if list(map(str, graph.node_ids)) != list(map(str, model.node_ids_)):
-        raise GraphError(f"The model of '{where}' knows other node ids than its graph: {changed}.")
-    index = model.tensors_.get("edge.index")
-    if index is not None and not np.array_equal(index, np.stack([graph.indices, graph.rows])):
-        raise GraphError(f"The model of '{where}' knows other edges than its graph: {changed}.")
+    nodes, ids, index = len(tensors["probabilities"]), header["node_ids"], tensors.get("edge.index")
+    if nodes != graph.num_nodes:
+        different = f"it knows {nodes} nodes, the graph has {graph.num_nodes}"
+    elif list(header["class_names"]) != list(graph.class_names):
+        different = "it knows other classes"
+    elif list(map(str, range(nodes) if ids is None else ids)) != list(map(str, graph.node_ids.tolist())):
+        different = "it knows other node ids"
+    elif index is not None and not np.array_equal(index, np.stack([graph.indices, graph.rows])):
+        different = "it knows other edges"
+    else:
+        return
+    raise DataError(
+        f"The model of '{run}' was trained on other data than '{graph.name}' holds now ({different}); train it again."
+    )

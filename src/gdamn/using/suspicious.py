@@ -20,9 +20,9 @@ def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, mo
     if most < 1:
         raise ConfigError(f"--suspicious must be 1 or more; got {most}.")
     hard = attention(model, "judge edges by")["hard"]
-    found = suspects(graph, predictions.probabilities, hard, most)
+    ranked = suspects(graph, predictions.probabilities, hard, most)
     names = np.array(graph.class_names, dtype=object)
-    ends = graph.rows[found.at], graph.indices[found.at]
+    ends = graph.rows[ranked.at], graph.indices[ranked.at]
     source, target = ends[::-1] if graph.directed else ends  # an undirected edge begins at the earlier node
     return {
         "source": graph.node_ids[source],
@@ -31,6 +31,6 @@ def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, mo
         "target_predicted": names[predictions.predicted[target]],
         "source_confidence": predictions.confidence[source],
         "target_confidence": predictions.confidence[target],
-        "hard": both_ways(graph, hard, found.at),
-        "suspicion": found.suspicion,
+        "hard": both_ways(graph, hard, ranked.at),
+        "suspicion": ranked.suspicion,
     }

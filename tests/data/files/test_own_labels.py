@@ -21,7 +21,7 @@ from gdamn.cli import inspect as cli_inspect
 from gdamn.cli import root as cli
 from gdamn.data import files as own
 from gdamn.runs.spec import RunSpec
-from gdamn.using.new_files import load_like
+from gdamn.using.run_folder import RunFolder
 
 WORDS = ["nan", "NaN", "NA", "N/A", "n/a", "None", "NULL", "null", "-", "?", " ", " na "]
 assert cli_inspect.app is cli.app
@@ -86,7 +86,7 @@ def test_new_nodes_are_read_as_the_run_read_its_own(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     run("train", "nodes.csv", "--edges", "edges.csv", "--method", "lpa")
     Path("more.csv").write_bytes(NODES.replace(b"n3,b", b"n3,NA").replace(b"n4,a", b"n4,?"))
-    graph = load_like(Path("runs/nodes-lpa"), Path("more.csv"))
+    graph = RunFolder(Path("runs/nodes-lpa")).new_graph(Path("more.csv"), None)
     assert graph.class_names == ("a", "b")
     assert graph.labels[[3, 4, 5]].tolist() == [-1, -1, 1]
     assert notes_of(graph, "read as unknown")
@@ -102,7 +102,7 @@ def test_a_run_from_before_keeps_its_classes(tmp_path: Path, monkeypatch: pytest
     assert 'missing = "none"' in text
     config.write_text(text.replace('missing = "none"\n', ""))
     assert "missing" not in RunSpec.from_toml(config).options
-    assert load_like(Path("old")).class_names == ("NA", "a", "b")
+    assert RunFolder(Path("old")).graph(0).class_names == ("NA", "a", "b")
     run("train", "--config", "old/config.toml", "--out", "again")
     assert json.loads(Path("again/encoder.json").read_text())["class_names"] == ["NA", "a", "b"]
     predictions = [Path(name, "seed-0", "predictions.csv").read_bytes() for name in ("old", "again")]

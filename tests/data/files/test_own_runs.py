@@ -21,7 +21,7 @@ from gdamn.cli import root as cli
 from gdamn.data import files as own
 from gdamn.data import load
 from gdamn.runs.spec import RunSpec
-from gdamn.using.new_files import load_like
+from gdamn.using.run_folder import RunFolder
 
 FEW = ["--set", "pretrain_epochs=3", "--set", "epochs=2", "--set", "em_iterations=1", "--threads", "1"]
 FILES = ["nodes.csv", "--edges", "edges.csv", "--label", "label"]
@@ -93,28 +93,28 @@ def test_files_that_changed_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     assert "SHA-256" in done.stderr
     assert not Path("again").exists()
     with pytest.raises(GdamnError, match="SHA-256"):
-        load_like(run)
+        RunFolder(run).graph(0)
     fresh = CliRunner().invoke(cli.app, [*LPA, "--out", "new"])
     assert fresh.exit_code == 0, fresh.stderr
 
 
-def test_load_like_gives_the_graph_of_a_seed_again(trained: Path) -> None:
+def test_a_run_gives_the_graph_of_a_seed_again(trained: Path) -> None:
     run = trained / "runs" / "nodes-gdamn"
     spec = RunSpec.from_toml(run / "config.toml")
     for seed in (0, 1):
         split = pd.read_csv(run / f"seed-{seed}" / "predictions.csv")["split"]
-        graph = load_like(run, None, None, seed=seed)
+        graph = RunFolder(run).graph(seed)
         assert np.array_equal(graph.val_mask, split == "val")
-    assert load_like(run).meta["split"] == "held out with seed 0"
+    assert RunFolder(run).graph(0).meta["split"] == "held out with seed 0"
     assert spec.options["label"] == "label"
 
 
-def test_load_like_reads_new_files_as_the_run_read_its_own(trained: Path, tmp_path: Path) -> None:
+def test_a_run_reads_new_files_as_it_read_its_own(trained: Path, tmp_path: Path) -> None:
     run = trained / "runs" / "nodes-gdamn"
-    old = load_like(run)
+    old = RunFolder(run).graph(0)
     (tmp_path / "new.csv").write_text("city,extra,id,age\nX,?,n0,0.0\nZ,?,new,0.5\nQ,?,n2,0.5\n")
     (tmp_path / "links.csv").write_text("source,target,weight\nn0,new,2\nnew,n2,1\n")
-    graph: Any = load_like(run, tmp_path / "new.csv", tmp_path / "links.csv")
+    graph: Any = RunFolder(run).new_graph(tmp_path / "new.csv", tmp_path / "links.csv")
     assert graph.class_names == old.class_names
     assert graph.labels.tolist() == [-1, -1, -1]
     assert not graph.train_mask.any()
@@ -123,17 +123,17 @@ def test_load_like_reads_new_files_as_the_run_read_its_own(trained: Path, tmp_pa
     assert graph.node_ids.tolist() == ["n0", "new", "n2"]
     (tmp_path / "labelled.csv").write_text("id,label,age,city\nn0,b,0,X\nnew,zebra,1,Y\nn2,,1,Y\n")
     with pytest.raises(GdamnError, match="zebra"):
-        load_like(run, tmp_path / "labelled.csv", tmp_path / "links.csv")
+        RunFolder(run).new_graph(tmp_path / "labelled.csv", tmp_path / "links.csv")
 
 
-def test_load_like_of_a_named_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_on_a_named_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    spec = RunSpec("karate", method="lpa", seeds=(4,))
-    Path("config.toml").write_text(spec.to_toml())
-    graph = load_like(tmp_path, None, None, seed=4)
+    assert CliRunner().invoke(cli.app, ["train", "karate", "--method", "lpa", "--first-seed", "4"]).exit_code == 0
+    run = RunFolder(Path("runs/karate-lpa"))
+    graph = run.graph(4)
     assert np.array_equal(graph.train_mask, load("karate", seed=4).train_mask)
     with pytest.raises(GdamnError, match="karate"):
-        load_like(tmp_path, tmp_path / "new.csv", None)
+        run.new_graph(tmp_path / "new.csv", None)
 
 
 def test_structural_features_are_carried_to_new_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,10 +142,10 @@ def test_structural_features_are_carried_to_new_nodes(tmp_path: Path, monkeypatc
     done = CliRunner().invoke(cli.app, [*LPA, "--features", "none"])
     assert done.exit_code == 0, done.stderr
     run = Path("runs/nodes-lpa")
-    old = load_like(run)
+    old = RunFolder(run).graph(0)
     Path("more.csv").write_bytes(NODES + b"new,,1,X\n")
     Path("links.csv").write_bytes(EDGES + b"new,n3,1\n")
-    graph: Any = load_like(run, Path("more.csv"), Path("links.csv"))
+    graph: Any = RunFolder(run).new_graph(Path("more.csv"), Path("links.csv"))
     assert np.allclose(graph.features[:24, 1:], old.features[:, 1:], atol=1e-6)
     assert np.abs(graph.features[24, 1:]).sum() > 0
     assert any("approximate" in note for note in graph.meta["notes"])
@@ -209,11 +209,11 @@ def test_an_encoder_that_is_a_pipe_is_told(tmp_path: Path, monkeypatch: pytest.M
     encoder.unlink()
     os.mkfifo(encoder)
     with pytest.raises(GdamnError, match=r"encoder.json' is not a regular file"):
-        load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))
+        RunFolder(encoder.parent).new_graph(Path("nodes.csv"), Path("edges.csv"))
     encoder.unlink()
     encoder.mkdir()
     with pytest.raises(GdamnError, match=r"encoder.json' is a folder"):
-        load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))
+        RunFolder(encoder.parent).new_graph(Path("nodes.csv"), Path("edges.csv"))
     encoder.rmdir()
     with pytest.raises(GdamnError, match="is 'runs/nodes-lpa' a run on own files"):
-        load_like(encoder.parent, Path("nodes.csv"), Path("edges.csv"))
+        RunFolder(encoder.parent).new_graph(Path("nodes.csv"), Path("edges.csv"))

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError, in_short
 from ...estimators import custom as own_methods
-from ...system import folders, io
+from ...system import folders
 from ...system.memory import shortage
-from .. import pool, unfinished
+from .. import pool
 from .. import run as runs
 from ..spec import RunSpec, seed_advice
-from .fits import FitStore, config_of
+from ..store import Store, stoppable
+from .fits import check_data, fit_work
 from .paired import holm, paired
 from .verdict import separated, verdict
 
@@ -81,10 +82,10 @@ def make_specs(
     """
     from ...estimators import registry as methods
 
-    own = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
+    settings_of = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
     given: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in (settings or {}).items():
-        takers, name = _takers(key, value, own)
+        takers, name = _takers(key, value, settings_of)
         for taker in takers:
             given[taker][name] = value
     common = {"dataset": dataset, "seeds": list(seeds), "noise": noise, "options": dict(options or {})}
@@ -93,19 +94,19 @@ def make_specs(
     ]
 
 
-def _takers(key: str, value: Any, own: Mapping[str, set[str]]) -> tuple[list[str], str]:
+def _takers(key: str, value: Any, settings_of: Mapping[str, set[str]]) -> tuple[list[str], str]:
     """The methods that a setting is meant for, and its name."""
     method, dot, name = key.rpartition(".")
     if name == "seed":
         raise ConfigError(seed_advice(value))
-    if dot and method not in own:
-        raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(own)}.")
-    known = own[method] if dot else set().union(*own.values())
+    if dot and method not in settings_of:
+        raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(settings_of)}.")
+    known = settings_of[method] if dot else set().union(*settings_of.values())
     if name not in known:
         close = difflib.get_close_matches(name, sorted(known), n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else "."
         raise ConfigError(f"{method or 'None of the methods'} has{' no' if dot else ' a'} setting '{name}'{hint}")
-    return ([method] if dot else [m for m in own if name in own[m]]), name
+    return ([method] if dot else [m for m in settings_of if name in settings_of[m]]), name
 
 
 def compare(
@@ -125,12 +126,12 @@ def compare(
     """
     runs.check_processes(jobs, threads)
     folders.check(out, "comparison")
-    store, watch = FitStore(out), watch or Watch()
+    store, watch = Store(out), watch or Watch()
     first_share = threads or runs.threads_each(jobs, len(specs))
     with runs.working_in(out, "comparison"), pool.thread_variables(first_share):  # before the imports that read them
         specs = [spec.resolved() for spec in specs]
-        store.check_data(specs[0])
-        remove_leftovers(store, specs)
+        check_data(store, specs[0])
+        store.remove_leftovers([*FILES, *(fit_work(spec, seed).path for spec in specs for seed in spec.seeds)])
         records = find_finished(store, specs, force)
         missing = [fit for fit in in_order(specs) if fit not in records]
         share = threads or runs.threads_each(jobs, len(missing))
@@ -147,14 +148,13 @@ def compare(
             if "failed" in result:
                 failed[fit] = result["failed"]
             else:
-                store.save(by_name[fit[0]], fit[1], result)
-                unfinished.drop_checkpoints(out, config_of(by_name[fit[0]], fit[1]))
+                store.save(fit_work(by_name[fit[0]], fit[1]), result)
                 done.add(fit)
             if watch.finished is not None:
                 watch.finished(fit, result)
 
         work = partial(resume_one, out, by_name, data_root)
-        with unfinished.stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
+        with stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
             pool.run_each(work, missing, jobs=jobs, threads=share, progress=watch.progress, finished=keep)
     return summarise(specs, find_finished(store, specs, force=True), failed)
 
@@ -165,19 +165,10 @@ def in_order(specs: Sequence[RunSpec]) -> list[Fit]:
     return [(spec.method, spec.seeds[at]) for at in range(most) for spec in specs if at < len(spec.seeds)]
 
 
-def find_finished(store: FitStore, specs: Sequence[RunSpec], force: bool) -> dict[Fit, dict[str, Any]]:
+def find_finished(store: Store, specs: Sequence[RunSpec], force: bool) -> dict[Fit, dict[str, Any]]:
     """The records of the fits that the folder already has."""
-    found = {(spec.method, seed): store.find(spec, seed, force) for spec in specs for seed in spec.seeds}
+    found = {(spec.method, seed): store.find(fit_work(spec, seed), force) for spec in specs for seed in spec.seeds}
     return {fit: record for fit, record in found.items() if record is not None}
-
-
-def remove_leftovers(store: FitStore, specs: Sequence[RunSpec]) -> None:
-    """Remove the temporary files of a process that was killed while it wrote."""
-    for name in FILES:
-        io.remove_leftovers(store.folder / name)
-    for spec in specs:
-        for seed in spec.seeds:
-            io.remove_leftovers(store.path(spec.method, seed))
 
 
 def resume_one(
@@ -186,7 +177,7 @@ def resume_one(
     """:func:`fit_one`, from the checkpoints of an earlier attempt where there are some."""
     from ...fit.checkpoint import keeping
 
-    with keeping(unfinished.checkpoints_by(out, config_of(specs[fit[0]], fit[1]))):
+    with keeping(Store(out).checkpoints(fit_work(specs[fit[0]], fit[1]).config)):
         return fit_one(specs, data_root, fit, progress)
 
 

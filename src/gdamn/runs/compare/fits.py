@@ -1,72 +1,52 @@
-"""The finished fits of a folder: one small file each, so that a comparison that was stopped goes on where it was."""
+"""The fits of a comparison as work for the store: a method and a seed, below ``fits``."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...data.files import RECORDED
-from ...errors import ConfigError, DataError, OutputError
-from ...model.settings import completed
+from ...errors import ConfigError, OutputError
 from ...system import io
-from ...system.reading import read_json
-from ...system.versions import versions
 from ..spec import RunSpec
+from ..store import Store, Work
 
 DATA_KEYS = ("dataset", "noise", "options")
 """What all fits of a folder have in common."""
 
 
-class FitStore:
-    """Finished fits below ``folder/fits``, by method and seed; each file tells what was run and what came out."""
+def fit_work(spec: RunSpec, seed: int) -> Work:
+    """The fit of a method with a seed."""
+    config: dict[str, Any] = json.loads(io.to_json(replace(spec, seeds=(seed,)).as_dict()))
+    folder = re.sub(r"[^\w.-]", "-", spec.method)
+    return Work(f"{spec.method}, seed {seed}", f"fits/{folder}/seed-{seed}.json", config)
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
 
-    def path(self, method: str, seed: int) -> Path:
-        """Where a fit is kept."""
-        return self.folder / "fits" / re.sub(r"[^\w.-]", "-", method) / f"seed-{seed}.json"
+def check_data(store: Store, spec: RunSpec) -> None:
+    """Refuse a folder whose fits are of other data: numbers of two graphs must not stand in one table."""
+    wanted = {key: spec.as_dict()[key] for key in DATA_KEYS}
+    for path in sorted(store.folder.glob("fits/*/seed-*.json")):
+        record = store.read_record(str(path.relative_to(store.folder)))
+        if record is None or not is_spec(record["config"]):
+            continue
+        kept = {key: record["config"].get(key) for key in DATA_KEYS}
+        if kept != wanted:
+            raise OutputError(
+                f"'{store.folder}' holds a comparison on {data_name(kept)}, not on {data_name(wanted)}; "
+                "choose another --out."
+            )
+        return
 
-    def save(self, spec: RunSpec, seed: int, result: dict[str, Any]) -> None:
-        """Keep a finished fit; the file appears whole or not at all."""
-        record = {"config": config_of(spec, seed), "versions": versions(), "result": result}
-        io.write_json(self.path(spec.method, seed), record)
 
-    def find(self, spec: RunSpec, seed: int, force: bool = False) -> dict[str, Any] | None:
-        """The record of a finished fit; None where there is none.
-
-        One of other settings is an error, unless ``force`` asks to fit it again.
-        """
-        record = _read(self.path(spec.method, seed))
-        if record is None:
-            return None
-        other = _difference(record["config"], config_of(spec, seed))
-        if not other:
-            return record
-        if force:
-            return None
-        raise OutputError(
-            f"'{self.folder}' holds fits of {spec.method} with other settings ({other}); "
-            "pass --force to fit them again, or another --out."
-        )
-
-    def check_data(self, spec: RunSpec) -> None:
-        """Refuse a folder whose fits are of other data: numbers of two graphs must not stand in one table."""
-        for path in sorted(self.folder.glob("fits/*/seed-*.json")):
-            record = _read(path)
-            if record is None:
-                continue
-            there, here = ({key: config.get(key) for key in DATA_KEYS} for config in (record["config"], spec.as_dict()))
-            if there != here:
-                raise OutputError(
-                    f"'{self.folder}' holds a comparison on {data_name(there)}, not on {data_name(here)}; "
-                    "choose another --out."
-                )
-            return
+def is_spec(config: dict[str, Any]) -> bool:
+    """Whether it is the configuration of a run."""
+    try:
+        RunSpec.from_dict(config, "a fit")
+    except ConfigError:
+        return False
+    return True
 
 
 def data_name(config: dict[str, Any]) -> str:
@@ -75,47 +55,3 @@ def data_name(config: dict[str, Any]) -> str:
     given = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
     options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in given)
     return f"{config['dataset']}{noise}{options}"
-
-
-def config_of(spec: RunSpec, seed: int) -> dict[str, Any]:
-    """What decides the fit, as it comes back from JSON."""
-    config: dict[str, Any] = json.loads(io.to_json(replace(spec, seeds=(seed,)).as_dict()))
-    return config
-
-
-def _difference(there: dict[str, Any], here: dict[str, Any]) -> str:
-    """The first thing in which two configurations differ; empty where they are the same run."""
-    for key in ("method", "seeds", *DATA_KEYS):
-        if there.get(key) != here[key]:
-            return f"{key} {there.get(key)!r} there, {here[key]!r} now"
-    new = here["settings"]
-    old = completed(there.get("settings", {}), new)
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            return f"{key} is {old.get(key, 'not set')} there, {new.get(key, 'not set')} now"
-    return ""
-
-
-def read_record(path: Path) -> dict[str, Any] | None:
-    """A finished piece of work with its config and versions; None where there is none that can be read."""
-    try:
-        record = read_json(path)
-    except DataError:
-        return None
-    return record if isinstance(record, dict) and {"config", "result", "versions"} <= set(record) else None
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """The record of a fit; one that can't be read is fitted anew."""
-    record = read_record(path)
-    return record if record is not None and _is_fit(record) else None
-
-
-def _is_fit(record: Mapping[str, Any]) -> bool:
-    """Whether it is what :meth:`FitStore.save` writes."""
-    config, result = record["config"], record["result"]
-    try:
-        RunSpec.from_dict(config if isinstance(config, dict) else {}, "a fit")
-    except ConfigError:
-        return False
-    return isinstance(result, dict)

@@ -36,10 +36,10 @@ def verdict(best: str, others: Sequence[str], tests: Mapping[str, Mapping[str, A
         largest = max(tests[name]["t_p_holm"] for name in others)
         whom = "every other method" if len(others) > 1 else others[0]
         return f"{says}, separated from {whom} ({p_equals(largest)}, t-test with Holm's correction)."
-    told = [f"{name} ({chance(tests.get(name))})" for name in close[:NAMED]]
+    names = [f"{name} ({chance(tests.get(name))})" for name in close[:NAMED]]
     if len(close) > NAMED:
-        told.append(f"{len(close) - NAMED} more")
-    *first, last = told
+        names.append(f"{len(close) - NAMED} more")
+    *first, last = names
     return f"{says}, not separated from {', '.join(first)}{' and ' if first else ''}{last}."
 
 

@@ -42,9 +42,9 @@ def start(workers: int) -> int:
         before = signal.signal(signal.SIGTERM, _terminated), signal.signal(signal.SIGINT, _left_to_rank_0)
         try:
             for rank in range(workers):
-                own = {**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+                environment = {**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
                 quiet = subprocess.DEVNULL if rank else None
-                ranks.append(subprocess.Popen(command, env=own, stdout=quiet))  # nosec B603  # the user's own command
+                ranks.append(subprocess.Popen(command, env=environment, stdout=quiet))  # nosec B603  # the user's own command
             codes = _wait(ranks)
         finally:
             _end(ranks)
@@ -59,16 +59,16 @@ def tell(codes: Sequence[int | None]) -> int:
         return 1 if None in codes else 0
     if 130 in codes:
         return 130
-    again = "start the same command again, and it goes on from its last checkpoint."
+    advice = "start the same command again, and it goes on from its last checkpoint."
     for rank, code in enumerate(codes):
         if code is not None and code < 0:
-            print_error(f"Rank {rank} was ended by signal {-code} (often: out of memory); {again}")
+            print_error(f"Rank {rank} was ended by signal {-code} (often: out of memory); {advice}")
             return 2
-    own = [code for code in codes if code not in (0, LOST, None)]
-    if own:
-        return int(own[0] or 2)  # it has told what is wrong
+    failed = [code for code in codes if code not in (0, LOST, None)]
+    if failed:
+        return int(failed[0] or 2)  # it has told what is wrong
     silent = ", ".join(str(rank) for rank, code in enumerate(codes) if code is None) or "?"
-    print_error(f"Rank {silent} did not answer in time; {again}")
+    print_error(f"Rank {silent} did not answer in time; {advice}")
     return 2
 
 

@@ -143,8 +143,8 @@ def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
 
 def same_run(spec: RunSpec, group: Group) -> None:
     """Refuse ranks that were started with different arguments."""
-    told = group.ask_all(spec.resolved().to_toml())
-    other = [rank for rank, config in enumerate(told) if config != told[0]]
+    configs = group.ask_all(spec.resolved().to_toml())
+    other = [rank for rank, config in enumerate(configs) if config != configs[0]]
     if other:
         raise ConfigError(f"Rank {other[0]} was started for another run than rank 0; give all the same arguments.")
 
@@ -165,19 +165,19 @@ def read_together(seed: int, read: Callable[[], T]) -> T:
 
 def together(read: Callable[[], T], group: Group) -> T:
     """What ``read`` gives, if every rank can read it; otherwise the first problem, on all of them."""
-    found: T | None = None
+    result: T | None = None
     problem: str | None = None
     try:
-        found = read()
+        result = read()
     except GdamnError as error:
         problem = str(error)
     with group.patiently():
-        told = group.ask_all(problem)
-    for rank, text in enumerate(told):
+        problems = group.ask_all(problem)
+    for rank, text in enumerate(problems):
         if text is not None:
             raise DataError(text if rank == 0 else f"Rank {rank}: {text}")
-    assert found is not None
-    return found
+    assert result is not None
+    return result
 
 
 def lost(problem: LostRankError) -> None:

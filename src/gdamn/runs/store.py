@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, OutputError
-from ..model.settings import completed
 from ..system import io, reading
 from ..system.versions import versions
 from ..text import safe
@@ -110,6 +109,8 @@ def difference(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
     The version of gdamn doesn't count, nor do settings that an older version didn't have and that aren't changed.
     """
+    from ..model.settings import completed  # late: it needs NumPy, and the command line starts without
+
     settings = completed(kept.get("settings") or {}, wanted.get("settings") or {})
     old, new = (flat(config) for config in ({**kept, "settings": settings}, wanted))
     for key in sorted({*old, *new} - {"version"}):

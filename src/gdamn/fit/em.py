@@ -197,17 +197,16 @@ class EM:
         if epochs == 0:
             return F.softmax(graph.predict(shown), dim=1)
         logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
-        first = epochs - min(s.annotate_epochs, epochs)
-        passed, nodes = 0, problem.counts.nodes
+        first, passed, nodes = epochs - min(s.annotate_epochs, epochs), 0, problem.counts.nodes
 
         def state() -> dict[str, Any]:
             return {**(found or {}), "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}
 
         def losses(view: View, step: Key) -> dict[str, Tensor]:
-            passes = draws(q, graph.on(view), [view.problem.x], step, s.draws)
+            passes = [view.own_only(z) for z in draws(q, graph.on(view), [view.problem.x], step, s.draws)]
             rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
             agreement = rise * s.consistency, s.consistency_temperature, s.consistency_confidence
-            return passes_loss([view.own_only(z) for z in passes], view.own_rows(target), beta, *agreement, nodes)
+            return passes_loss(passes, view.own_rows(target), beta, *agreement, nodes)
 
         def after(epoch: int, values: Record, started: float) -> None:
             nonlocal logits, opinion, passed

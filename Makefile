@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup browser test chaos load fuzz lint audit bench clean
+.PHONY: run setup browser test search chaos load fuzz lint audit bench clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -21,6 +21,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 test: setup browser
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# The properties (hypothesis) with new random examples: run it now and then, and keep what it finds as an @example.
+search: setup
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest $$(grep -rlE '^(from|import) hypothesis' tests --include='test_*.py')
 
 # The tests of the HTML pages use Chromium; they are skipped, with the reason, where there is none.
 browser:

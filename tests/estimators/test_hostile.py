@@ -214,6 +214,7 @@ def test_a_deep_header() -> None:
 @often
 @given(st.sampled_from(sorted(GOOD)), JSON)
 @example("settings", {"seed": 10**400})
+@example("method", "\n")
 def test_any_entry_of_the_header(name: str, value: Any) -> None:
     assert opened(model_bytes({**GOOD, name: value}))
 

@@ -253,7 +253,7 @@ class NodeClassifier:
         """Read a file that ``save`` wrote."""
         header, tensors = read_model(Path(path))
         if header["method"] != cls.method:
-            raise DataError(f"{path} holds a model of method '{header['method']}', not '{cls.method}'.")
+            raise DataError(f"{path} holds a model of method '{safe(header['method'])}', not '{cls.method}'.")
         try:
             model = cls(**header["settings"])
         except (GdamnError, TypeError, OverflowError) as problem:

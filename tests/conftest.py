@@ -16,8 +16,8 @@ import typer.testing
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests of Ctrl-C need it in their processes
 
-# Each run tries the same examples, so that a failure belongs to the change that it is seen with; `make search` draws new
-# ones for every property.
+# Each run tries the same examples, so that a failure belongs to the change that it is seen with.
+# `make search` draws new ones for every property.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("search", derandomize=False, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

@@ -23,6 +23,7 @@ from gdamn.runs import tune as tuning
 from gdamn.runs import tune_study as tuning_study
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs
+from gdamn.runs.execution import Execution
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.store import FOLDER
 from gdamn.system import folders, lock
@@ -101,15 +102,17 @@ def test_an_experiment_goes_on_within_a_fit(name: str, changed: str, tmp_path: P
     settings = {"epochs": 4, changed: 3} | ({"gdamn.em_iterations": 1} if name == "fig6" else {})
     ask = experiment.make_ask(target, ["karate"], 1, settings)
     whole = Stop()
-    expected = experiment.run(target, ask, tmp_path / "whole", threads=1, watch=experiment.Watch(progress=whole))
+    expected = experiment.run(
+        target, ask, tmp_path / "whole", Execution(threads=1), watch=experiment.Watch(progress=whole)
+    )
     done = 0
     for _ in range(3):
         stop = Stop(whole.epochs // 4)
         with pytest.raises(KeyboardInterrupt, match=f"units of {name} finished; the same command goes on"):
-            experiment.run(target, ask, tmp_path / "out", threads=1, watch=experiment.Watch(progress=stop))
+            experiment.run(target, ask, tmp_path / "out", Execution(threads=1), watch=experiment.Watch(progress=stop))
         done += stop.epochs
     rest = Stop()
-    found = experiment.run(target, ask, tmp_path / "out", threads=1, watch=experiment.Watch(progress=rest))
+    found = experiment.run(target, ask, tmp_path / "out", Execution(threads=1), watch=experiment.Watch(progress=rest))
     assert done + rest.epochs == whole.epochs
     assert found == expected
     assert not (tmp_path / "out" / FOLDER).exists()

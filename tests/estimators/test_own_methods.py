@@ -132,3 +132,26 @@ def test_one_that_cannot_be_had_is_told_before_anything(name: str, said: str) ->
     assert said in told
     assert told.count("\n") == 1
     assert not Path("o").exists()
+
+
+@pytest.mark.parametrize("name", ["Broken", "Divides", "Silent"])
+def test_train_tells_it_in_one_sentence(name: str) -> None:
+    done = CliRunner().invoke(cli.app, ["train", "karate", "--method", f"mine_fails:{name}", "--out", "o"])
+    assert done.exit_code == 2
+    assert done.stderr == f"error: The method 'mine_fails:{name}' failed: {FAILS[name]}.\n"
+    assert not Path("o").exists()
+
+
+def test_train_leaves_a_lack_of_memory_as_it_is() -> None:
+    done = CliRunner().invoke(cli.app, ["train", "karate", "--method", "mine_fails:Full", "--out", "o"])
+    assert done.exit_code == 2
+    assert "not enough memory" in done.stderr
+
+
+def test_train_does_not_hide_a_bug_of_a_method_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("gdamn.baselines.lpa.LPAClassifier._fit", broken)
+    done = CliRunner().invoke(cli.app, ["train", "karate", "--method", "lpa", "--out", "o"])
+    assert repr(done.exception) == "RuntimeError('a bug')"

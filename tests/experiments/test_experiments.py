@@ -37,6 +37,7 @@ from gdamn.experiments.targets import TARGETS, Target, find
 from gdamn.experiments.units import common_config
 from gdamn.experiments.weighted_gcn import WeightedGCN
 from gdamn.model.problem import make_problem
+from gdamn.runs.execution import Execution
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -167,8 +168,8 @@ def run(name: str, out: Path, seeds: int = 2, changed: dict | None = None, **opt
     target = find(name)
     given_settings = changed if changed is not None else {k: v for k, v in TINY.items() if fits(target, k)}
     datasets = () if name == "time" else ("karate",)
-    asked = every.Asked(datasets=datasets, seeds=seeds, settings=given_settings, threads=1, **options)
-    return every.run_experiment(target, every.ask_for(target, asked), asked, out)
+    asked = every.Asked(datasets=datasets, seeds=seeds, settings=given_settings)
+    return experiment.run(target, every.ask_for(target, asked), out, Execution(threads=1, **options))
 
 
 def fits(target: Target, key: str) -> bool:
@@ -247,15 +248,15 @@ def test_every_unit_can_be_done_in_another_process(name: str) -> None:
     target = find(name)
     units = {unit.task: unit for unit in target.experiment().plan(experiment.make_ask(target, ["karate"], 2, {}))}
     assert len(units) == len(target.experiment().plan(experiment.make_ask(target, ["karate"], 2, {})))
-    work = pickle.loads(pickle.dumps(partial(experiment._measure, target, units, None)))
-    assert work.args == (target, units, None)
+    work = pickle.loads(pickle.dumps(partial(experiment._resume, Path(), target, units, None)))
+    assert work.args == (Path(), target, units, None)
 
 
 def test_fits_of_table2_in_the_folder_beside_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gdamn.experiments import ablation
 
     changed = {"epochs": 2, "pretrain_epochs": 2}
-    asked = every.Asked(["karate"], ["gdamn", "gmnn"], 1, settings=changed, threads=1)
+    asked = every.Asked(["karate"], ["gdamn", "gmnn"], 1, settings=changed, execution=Execution(threads=1))
     every.run_table(find("table2"), asked, tmp_path / "table2")
     whole, calls = ablation.measure, []
     monkeypatch.setattr(ablation, "measure", lambda unit, *args: calls.append(unit.name) or whole(unit, *args))

@@ -31,6 +31,7 @@ from gdamn.runs.compare.fits import fit_work
 from gdamn.runs.compare.paired import holm, paired
 from gdamn.runs.compare.text import p_text, spread_text
 from gdamn.runs.compare.verdict import verdict, wilcoxon_note
+from gdamn.runs.execution import Execution
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.store import Store
 
@@ -154,7 +155,7 @@ def test_a_folder_of_other_data_or_settings_is_refused(
 def test_force_fits_again(tmp_path: Path) -> None:
     for epochs in (2, 3):
         specs = make_specs("karate", ["gcn"], range(1), settings={"epochs": epochs})
-        outcome = compare(specs, tmp_path, force=True)
+        outcome = compare(specs, tmp_path, Execution(force=True))
         assert outcome.result["results"][0]["epochs_per_seed"] == [epochs]
 
 

@@ -21,6 +21,7 @@ from gdamn.errors import ConfigError, DataError, OutputError, TrainingError
 from gdamn.graph.graph import Graph
 from gdamn.runs import pool
 from gdamn.runs import run as runs
+from gdamn.runs.execution import Execution
 from gdamn.runs.spec import RunSpec
 from gdamn.system import io
 
@@ -206,7 +207,7 @@ def test_another_finished_run_is_kept_unless_forced(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"--force"):
         runs.run(RunSpec("small", seeds=(5,)), tmp_path)
     assert (tmp_path / "seed-0" / "model.gdamn").exists()
-    runs.run(RunSpec("small", seeds=(5,)), tmp_path, force=True)
+    runs.run(RunSpec("small", seeds=(5,)), tmp_path, Execution(force=True))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *(".gdamn.json", "config.toml", "seed-1", "seed-5", "summary.json")
     ]
@@ -220,7 +221,7 @@ def test_failures_before_training_leave_no_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         runs.run(RunSpec("small", settings={"nosuch": 1}), tmp_path / "out")
     with pytest.raises(ConfigError, match="--jobs"):
-        runs.run(RunSpec("small"), tmp_path / "out", jobs=0)
+        runs.run(RunSpec("small"), tmp_path / "out", Execution(jobs=0))
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="is a file, not a folder"):

@@ -18,6 +18,7 @@ import pytest
 from gdamn.errors import OutputError, TrainingError
 from gdamn.runs import pool
 from gdamn.runs import run as runs
+from gdamn.runs.execution import Execution
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.store import FOLDER
 from gdamn.system import folders, lock
@@ -106,7 +107,7 @@ def test_other_settings_and_more_seeds(stopped: Path, trained: list[int]) -> Non
     runs.run(RunSpec("sbm", "gcn", (0, 1, 2, 3), options=OPTIONS, settings={"epochs": 3}), stopped)
     assert trained == [2, 3]
     trained.clear()
-    runs.run(RunSpec("sbm", "gcn", (0, 1), options=OPTIONS, settings={"epochs": 4}), stopped, force=True)
+    runs.run(RunSpec("sbm", "gcn", (0, 1), options=OPTIONS, settings={"epochs": 4}), stopped, Execution(force=True))
     assert trained == [0, 1]
 
 

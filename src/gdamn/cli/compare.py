@@ -9,7 +9,7 @@ import typer
 
 from . import display
 from . import file_options as files
-from .options import Changes, DataRoot, Jobs, Refit, Threads
+from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads
 from .parsing import parse_pairs
 from .root import app, reporting
 from .train import seed_range
@@ -37,10 +37,8 @@ def compare(
     jobs: Jobs = 1,
     threads: Threads = None,
     noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
-    split: Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
-    ] = None,
+    split: Split = None,
+    option: DataOptions = None,
     settings: Changes = None,
     data_root: DataRoot = None,
     force: Refit = False,
@@ -59,18 +57,15 @@ def compare(
     from ..report import comparison_files as report
     from ..runs import run as runs
     from ..runs.compare import engine
-    from ..system import folders
+    from ..runs.execution import Execution
     from .display_compare import CompareView
 
     names = engine.method_names(methods)
     specs = engine.make_specs(dataset, names, chosen or (0,), noise=noise, options=options, settings=changed)
     specs = [files.settle(spec, {}, fresh=True) for spec in specs]
-    folders.check(out, "comparison")
     with runs.working_in(out, "comparison"):
         with CompareView() as view:
-            outcome = engine.compare(
-                specs, out, jobs=jobs, threads=threads, data_root=data_root, force=force, watch=view.watch()
-            )
+            outcome = engine.compare(specs, out, Execution(jobs, threads, data_root, force), watch=view.watch())
         report.write_all(outcome, out)
     if as_json:
         display.print_json(report.compact_json(outcome.result).rstrip("\n"))

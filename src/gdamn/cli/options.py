@@ -7,6 +7,22 @@ from typing import Annotated
 
 import typer
 
+Dataset = Annotated[
+    str | None, typer.Argument(help="Data set to train on (see: gdamn data list), or a file with your own graph.")
+]
+Method = Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")]
+FirstSeed = Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")]
+Workers = Annotated[
+    int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
+]
+Timeout = Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")]
+Noise = Annotated[float | None, typer.Option(min=0, help="Plant this many false edges per true edge. Default: 0.")]
+Split = Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")]
+DataOptions = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
+]
+Device = Annotated[str | None, typer.Option(help="Device to train on, such as cpu or cuda.")]
 DataRoot = Annotated[
     Path | None,
     typer.Option(help="Folder of the data files; without it the environment variable GDAMN_DATA, then a cache."),
@@ -15,8 +31,14 @@ Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that gdamn trai
 Seed = Annotated[int | None, typer.Option(help="Which of the run's models. Default: the first.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+TrainJobs = Annotated[
+    int, typer.Option(min=1, help="Processes that train seeds side by side; the results stay the same.")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes that fit side by side; the results stay the same.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
+]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
@@ -25,4 +47,10 @@ Changes = Annotated[
         help="Change a setting of every method that has it, or METHOD.KEY=VALUE of one; may be repeated.",
     ),
 ]
+RunOut = Annotated[Path | None, typer.Option(help="Folder of the results. Default: runs/DATASET-METHOD.")]
+Config = Annotated[
+    Path | None, typer.Option(help="Repeat the run of this config.toml; options given here count before it.")
+]
+SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")]
+ReplaceRun = Annotated[bool, typer.Option("--force", help="Replace a finished run of another configuration in --out.")]
 Refit = Annotated[bool, typer.Option("--force", help="Do again what --out holds with other settings.")]

@@ -26,16 +26,16 @@ def replicate(
     data_root: DataRoot = None,
 ) -> None:
     """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""
-    from ..runs.replicate import replicate as again
+    from ..runs import replicate as replication
+    from ..runs.execution import Execution
 
     with display.ProgressView() as view:
-        rows = again(
+        rows = replication.replicate(
             result,
             method=method,
             dataset=dataset,
             most_seeds=seeds,
-            jobs=jobs,
-            data_root=data_root,
+            execution=Execution(jobs, data_root=data_root),
             progress=view.update,
         )
     shown = []

@@ -20,6 +20,34 @@ if TYPE_CHECKING:
 
 OUT = Path("runs") / "reproduce"
 
+TargetName = Annotated[
+    str,
+    typer.Argument(help="table1, table2, table3, fig1a, fig1b, fig4, fig5, fig6, ablation, time, convergence, or all."),
+]
+TargetOut = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the target; what is finished in it isn't done again. Default: runs/reproduce/TARGET."),
+]
+Datasets = Annotated[
+    str,
+    typer.Option(
+        "--datasets",
+        "--dataset",
+        help="Data sets with commas between them. Default: the paper's. Others are shown apart from its numbers.",
+    ),
+]
+Methods = Annotated[
+    str, typer.Option(help="Of table2 and table3: methods with commas between them; paper means all rows.")
+]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds. Default: the paper's 20 (time: 3).")]
+CoauthorSeeds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds."),
+]
+Finished = Annotated[
+    bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
+]
+
 
 @app.command(
     epilog="Example: gdamn reproduce fig1a --seeds 5\n\n"
@@ -29,37 +57,13 @@ OUT = Path("runs") / "reproduce"
 )
 @reporting()
 def reproduce(
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="table1, table2, table3, fig1a, fig1b, fig4, fig5, fig6, ablation, time, convergence, or all."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the target; what is finished in it isn't done again. Default: runs/reproduce/TARGET."
-        ),
-    ] = None,
-    datasets: Annotated[
-        str,
-        typer.Option(
-            "--datasets",
-            "--dataset",
-            help="Data sets with commas between them. Default: the paper's. Others are shown apart from its numbers.",
-        ),
-    ] = "",
-    methods: Annotated[
-        str, typer.Option(help="Of table2 and table3: methods with commas between them; paper means all rows.")
-    ] = "paper",
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds. Default: the paper's 20 (time: 3).")] = None,
-    coauthor_seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds."),
-    ] = None,
-    finished: Annotated[
-        bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
-    ] = False,
+    target: TargetName,
+    out: TargetOut = None,
+    datasets: Datasets = "",
+    methods: Methods = "paper",
+    seeds: Seeds = None,
+    coauthor_seeds: CoauthorSeeds = None,
+    finished: Finished = False,
     jobs: Jobs = 1,
     threads: Threads = None,
     settings: Changes = None,
@@ -74,6 +78,7 @@ def reproduce(
     changed = parse_pairs("--set", settings or [])
 
     from ..experiments import every, targets
+    from ..runs.execution import Execution
 
     asked = every.Asked(
         datasets=listed(datasets),
@@ -81,11 +86,8 @@ def reproduce(
         seeds=seeds,
         coauthor_seeds=coauthor_seeds,
         settings=changed,
-        jobs=jobs,
-        threads=threads,
-        data_root=data_root,
-        force=force,
         finished=finished,
+        execution=Execution(jobs, threads, data_root, force),
     )
     if target.strip().lower() == targets.ALL:
         reproduce_all(asked, out or OUT)
@@ -97,7 +99,7 @@ def reproduce(
 
 def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
     """Run a target with its progress."""
-    from ..experiments import every
+    from ..experiments import every, experiment
 
     if target.is_table:
         from .display_compare import CompareView
@@ -106,20 +108,19 @@ def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
             return every.run_table(target, asked, folder, compare_view.watch)
     ask = every.ask_for(target, asked)
     with UnitView(target.name) as view:
-        return every.run_experiment(target, ask, asked, folder, view.watch())
+        return experiment.run(target, ask, folder, asked.execution, watch=view.watch())
 
 
 def reproduce_all(asked: Asked, folder: Path) -> None:
     """Run every target that has its data, one after the other, and list what agrees with the paper."""
     from ..experiments import every
     from ..runs import run as runs
-    from ..system import folders, io
+    from ..system import io
 
     todo, left_out = every.plan_all(asked)
     done: dict[str, dict[str, Any]] = {}
     for name, reason in left_out.items():
         display.note(f"{name} is left out: {reason}", stderr=True)
-    folders.check(folder, "reproduction")
     with runs.working_in(folder, "reproduction"):
         for kind in ("md", "json"):
             io.remove_leftovers(folder / f"all.{kind}")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..data import progress
 from ..errors import ConfigError
 from ..fit.domains.ranks import environment
-from ..runs.spec import data_name
-from . import display
+from ..runs.spec import folder_name
+from . import display, options
 from . import file_options as files
-from .options import DataRoot
 from .parsing import parse_pairs
 from .root import app, reporting
 
@@ -28,31 +27,19 @@ if TYPE_CHECKING:
 )
 @reporting()
 def train(
-    dataset: Annotated[
-        str | None, typer.Argument(help="Data set to train on (see: gdamn data list), or a file with your own graph.")
-    ] = None,
-    method: Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")] = None,
-    first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")] = None,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="Processes that train seeds side by side; the results stay the same.")
-    ] = 1,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
-    ] = 1,
-    timeout: Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")] = 60.0,
-    noise: Annotated[
-        float | None, typer.Option(min=0, help="Plant this many false edges per true edge. Default: 0.")
-    ] = None,
-    split: Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="Device to train on, such as cpu or cuda.")] = None,
-    data_root: DataRoot = None,
+    dataset: options.Dataset = None,
+    method: options.Method = None,
+    seeds: options.Seeds = None,
+    first_seed: options.FirstSeed = None,
+    jobs: options.TrainJobs = 1,
+    threads: options.Threads = None,
+    workers: options.Workers = 1,
+    timeout: options.Timeout = 60.0,
+    noise: options.Noise = None,
+    split: options.Split = None,
+    option: options.DataOptions = None,
+    device: options.Device = None,
+    data_root: options.DataRoot = None,
     edges: files.Edges = None,
     label: files.Label = None,
     node_id: files.NodeId = None,
@@ -65,57 +52,45 @@ def train(
     val_share: files.ValShare = None,
     test_share: files.TestShare = None,
     directed: files.Directed = False,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: runs/DATASET-METHOD.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Repeat the run of this config.toml; options given here count before it.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a finished run of another configuration in --out.")
-    ] = False,
+    out: options.RunOut = None,
+    settings: options.Settings = None,
+    config: options.Config = None,
+    as_json: options.SummaryAsJson = False,
+    force: options.ReplaceRun = False,
 ) -> None:
     """Train a method on a data set with one or more seeds and write models, predictions and a summary."""
-    changed = parse_pairs("--set", settings or [])
-    if device is not None:
-        changed["device"] = device
-    options = parse_pairs("--option", option or [])
-    if split is not None:
-        options["split"] = split
+    from ..runs import run as runs
+    from ..runs.execution import Execution
+    from ..runs.ranks import launch, team
+
     reading = files.given(
         edges, label, node_id, features, text, weight, source, target, split_column, val_share, test_share, directed
     )
-    spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, options, changed)
+    changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
+    data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
+    spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
     spec = files.settle(spec, reading, fresh=dataset is not None)
-    folder = out or Path("runs") / f"{data_name(spec.dataset)}-{spec.method}"
-
-    from ..runs import run as runs
-    from ..runs.ranks import launch, team
-    from ..system import folders
-    from ..system.io import to_json
-    from .report import report_of_training
-
+    folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     if workers > 1 and not environment.is_rank():
         team.check(spec, jobs, timeout)
         raise typer.Exit(launch.start(workers))
-    each = threads or environment.threads()
+    execution = Execution(jobs, threads or environment.threads(), data_root, force)
+    with team.leading(spec, data_root, jobs, timeout) as group, runs.working_in(folder, "run"):
+        with display.ProgressView() as view, progress.listening(view.reading):
+            summary = runs.run(spec, folder, execution, progress=view.update, group=group)
+        show_run(summary, folder, data_root, as_json)
 
-    def lead() -> None:
-        folders.check(folder, "run")
-        with runs.working_in(folder, "run"):
-            with display.ProgressView() as view, progress.listening(view.reading):
-                summary = runs.run(
-                    spec, folder, jobs=jobs, threads=each, data_root=data_root, force=force, progress=view.update
-                )
-            if as_json:
-                display.print_json(to_json(summary, indent=2))
-            else:
-                display.show_summary(summary, str(folder))
-            report_of_training(folder, data_root, quiet=as_json)
 
-    team.train(lead, spec, data_root, jobs, timeout)
+def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_json: bool) -> None:
+    """Print a finished run, and write its page."""
+    from ..system.io import to_json
+    from .report import report_of_training
+
+    if as_json:
+        display.print_json(to_json(summary, indent=2))
+    else:
+        display.show_summary(summary, str(folder))
+    report_of_training(folder, data_root, quiet=as_json)
 
 
 def make_spec(

@@ -10,7 +10,7 @@ import typer
 from ..data.files import TABLES
 from ..errors import ConfigError
 from ..estimators import accuracy
-from ..runs.spec import RunSpec, data_name
+from ..runs.spec import RunSpec, folder_name
 from . import display
 from .options import DataRoot
 from .root import app, reporting
@@ -37,7 +37,7 @@ def tune(
 
     if Path(dataset).suffix.lower() in TABLES:
         raise ConfigError(f"gdamn tune reads no tables such as '{dataset}'; save the graph as npz, or name a data set.")
-    folder = out or Path("runs") / f"tune-{data_name(dataset)}-{method}"
+    folder = out or Path("runs") / f"tune-{folder_name(dataset)}-{method}"
     with display.CountView("trials", trials) as view:
         best = tuning.tune(
             RunSpec(dataset, method, tuple(range(seeds)), noise),

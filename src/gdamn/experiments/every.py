@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
 from ..report.comparison_files import compact_json, markdown_table
+from ..runs.execution import DEFAULT, Execution
 from ..system import io
 from . import experiment, paper, tables
-from .experiment import Ask, Watch
+from .experiment import Ask
 from .targets import TARGETS, Target
 from .writing import VERDICTS
 
@@ -31,16 +32,8 @@ class Asked:
     seeds: int | None = None
     coauthor_seeds: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    jobs: int = 1
-    threads: int | None = None
-    data_root: Path | None = None
-    force: bool = False
     finished: bool = False
-
-    @property
-    def running(self) -> dict[str, Any]:
-        """What doesn't change any result: processes, threads and folders."""
-        return {name: getattr(self, name) for name in ("jobs", "threads", "data_root", "force")}
+    execution: Execution = DEFAULT
 
 
 def ask_for(target: Target, asked: Asked) -> Ask:
@@ -52,17 +45,6 @@ def ask_for(target: Target, asked: Asked) -> Ask:
     return experiment.make_ask(target, asked.datasets, asked.seeds, asked.settings)
 
 
-def run_experiment(target: Target, ask: Ask, asked: Asked, out: Path, watch: Watch | None = None) -> dict[str, Any]:
-    """Run a figure or statement."""
-    return experiment.run(
-        target,
-        ask,
-        out,
-        **asked.running,
-        watch=watch,
-    )
-
-
 def run_table(
     target: Target, asked: Asked, out: Path, watch: Callable[[], engine.Watch] | None = None
 ) -> dict[str, Any]:
@@ -70,7 +52,7 @@ def run_table(
     seeds = tables.SEEDS if asked.seeds is None else asked.seeds
     plan = tables.make_plan(paper.table(target.name), asked.datasets, asked.methods, seeds, asked.coauthor_seeds)
     plan = replace(plan, settings=asked.settings)
-    return tables.reproduce(plan, out, **asked.running, finished=asked.finished, watch=watch)
+    return tables.reproduce(plan, out, asked.execution, finished=asked.finished, watch=watch)
 
 
 def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
@@ -80,7 +62,7 @@ def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
     """
     if asked.datasets:
         raise ConfigError("all takes the paper's data sets; name --datasets with a single target.")
-    reason = missing(asked.data_root)
+    reason = missing(asked.execution.data_root)
     todo, left_out, taken = [], {}, set()
     for target in TARGETS.values():
         if target.name == "table3" and reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,9 +14,9 @@ from ..runs import pool
 from ..runs import run as runs
 from ..runs.compare import engine
 from ..runs.compare.paired import SURE, paired
+from ..runs.execution import DEFAULT, Execution
 from ..runs.spec import RunSpec
 from ..runs.store import Store, stoppable
-from ..system import folders
 from ..system.versions import versions
 from .targets import Target
 from .units import Task, Unit, common_config, find_unit
@@ -109,25 +109,21 @@ def run(
     target: Target,
     ask: Ask,
     out: Path,
+    execution: Execution = DEFAULT,
     *,
-    jobs: int = 1,
-    threads: int | None = None,
-    data_root: Path | None = None,
-    force: bool = False,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Do what isn't done yet in the folder, write the target's files and return the content of its JSON."""
     from .writing import write_all
 
-    runs.check_processes(jobs, threads)
-    folders.check(out, "reproduction")
     experiment = target.experiment()
-    jobs = 1 if experiment.SERIAL else jobs
-    share = threads or (1 if experiment.SERIAL else runs.threads_each(jobs, jobs))
+    if experiment.SERIAL:
+        execution = replace(execution, jobs=1, threads=execution.threads or 1)
+    threads = execution.threads_for(execution.jobs)
     with runs.working_in(out, "reproduction"):
-        with pool.thread_variables(share):  # before the imports that read them
+        with pool.thread_variables(threads):  # before the imports that read them
             units = experiment.plan(ask)
-            done = _do_units(target, units, Store(out), jobs, share, data_root, force, watch or Watch())
+            done = _do_units(target, units, Store(out), replace(execution, threads=threads), watch or Watch())
         versions = engine.merged_versions([record["versions"] for record in done.values()])
         content = {**_head(target, ask, units), "versions": versions}
         content |= experiment.conclude(ask, {task: record["result"] for task, record in done.items()})
@@ -139,15 +135,12 @@ def _do_units(
     target: Target,
     units: Sequence[Unit],
     store: Store,
-    jobs: int,
-    threads: int,
-    data_root: Path | None,
-    force: bool,
+    execution: Execution,
     watch: Watch,
 ) -> dict[Task, dict[str, Any]]:
     """The records of all units, in their order: of the finished ones as they were kept, of the others by doing them."""
     store.remove_leftovers([*(f"{target.name}.{kind}" for kind in KINDS), *(unit.work.path for unit in units)])
-    found = {unit.task: find_unit(store, unit, force) for unit in units}
+    found = {unit.task: find_unit(store, unit, execution.force) for unit in units}
     done = {task: record for task, record in found.items() if record is not None}
     missing = {unit.task: unit for unit in units if unit.task not in done}
     if watch.start is not None:
@@ -160,9 +153,16 @@ def _do_units(
         if watch.finished is not None:
             watch.finished(task, result)
 
-    work = partial(_resume, store.folder, target, missing, data_root)
+    work = partial(_resume, store.folder, target, missing, execution.data_root)
     with stoppable(done, len(units), f"units of {target.name}"):
-        pool.run_each(work, list(missing), jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
+        pool.run_each(
+            work,
+            list(missing),
+            jobs=execution.jobs,
+            threads=execution.threads or 1,
+            progress=watch.progress,
+            finished=keep,
+        )
     return {unit.task: done[unit.task] for unit in units}
 
 
@@ -177,16 +177,9 @@ def _resume(
     """One unit, from the checkpoints of an earlier attempt where there are some; a timed one is done in one go."""
     from ..fit.checkpoint import keeping
 
-    timed = target.experiment().SERIAL
-    with nullcontext() if timed else keeping(Store(out).checkpoints(units[task].config)):
-        return _measure(target, units, data_root, task, progress)
-
-
-def _measure(
-    target: Target, units: Mapping[Task, Unit], data_root: Path | None, task: Task, progress: pool.SeedProgress | None
-) -> dict[str, Any]:
-    """One unit, in whichever process."""
-    return target.experiment().measure(units[task], data_root, progress)
+    experiment = target.experiment()
+    with nullcontext() if experiment.SERIAL else keeping(Store(out).checkpoints(units[task].config)):
+        return experiment.measure(units[task], data_root, progress)
 
 
 def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..errors import ConfigError, NothingFinishedError
 from ..report import comparison_files as report
 from ..runs import run as runs
 from ..runs.compare import engine
+from ..runs.execution import DEFAULT, Execution
 from ..runs.spec import RunSpec
 from ..runs.store import Store
 from ..system import folders
@@ -90,11 +91,8 @@ def make_plan(
 def reproduce(
     plan: Plan,
     out: Path,
+    execution: Execution = DEFAULT,
     *,
-    jobs: int = 1,
-    threads: int | None = None,
-    data_root: Path | None = None,
-    force: bool = False,
     finished: bool = False,
     watch: Callable[[], engine.Watch] | None = None,
 ) -> dict[str, Any]:
@@ -111,27 +109,24 @@ def reproduce(
         if not any(specs.values()):
             raise NothingFinishedError(f"No fit of these in '{out}' is finished; leave --finished out to run them.")
     elif len(plan.datasets) > 1:
-        check_data(plan.datasets, data_root)
+        check_data(plan.datasets, execution.data_root)
     found: dict[str, dict[str, Any]] = {}
     table: dict[str, Any] = {}
-    running = {"jobs": jobs, "threads": threads, "data_root": data_root, "force": force}
     with runs.working_in(out, "reproduction"):
         Store(out).remove_leftovers(f"{plan.table.name}.{kind}" for kind in KINDS)
         for dataset, asked in specs.items():
             if asked:
-                found[dataset] = compared(asked, out / dataset, running, watch() if watch else None)
+                found[dataset] = compared(asked, out / dataset, execution, watch() if watch else None)
             table = assemble(plan, found)
             write_all(table, out)
     return table
 
 
-def compared(
-    specs: Sequence[RunSpec], out: Path, running: Mapping[str, Any], watch: engine.Watch | None
-) -> dict[str, Any]:
+def compared(specs: Sequence[RunSpec], out: Path, execution: Execution, watch: engine.Watch | None) -> dict[str, Any]:
     """The rows on one data set, with the files of their comparison; the reason where none could be fitted."""
     with runs.working_in(out, "comparison"):
         try:
-            outcome = engine.compare(specs, out, **running, watch=watch)
+            outcome = engine.compare(specs, out, execution, watch=watch)
         except NothingFinishedError as problem:
             return {"results": [], "tests": {}, "failed": [], "reason": str(problem)}
         report.write_all(outcome, out)

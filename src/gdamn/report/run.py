@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import OutputError
 from ..estimators.calibration import ENOUGH, Calibration
 from ..estimators.chosen_epoch import before_em_sentence
-from ..runs.spec import data_name
+from ..runs.spec import folder_name
 from ..system import io
 from ..using.run_folder import RunFolder
 from . import attention, measures, overview, sections
@@ -100,7 +100,7 @@ def measure(fit: SeedFit) -> SeedResult:
 def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
     """The page as text; where it would be too large, the explorer knows fewer nodes."""
     context = {
-        "title": f"{visible(run.spec.method)} on {visible(data_name(run.spec.dataset))}",
+        "title": f"{visible(run.spec.method)} on {visible(folder_name(run.spec.dataset))}",
         "tiles": sections.tiles(run, results),
         "overview": overview.overview(run, fit),
         "settings": overview.settings(run),

@@ -53,6 +53,8 @@ def run_each(
     finished: Finished | None = None,
 ) -> list[dict[str, Any]]:
     """The results of the work, in the order of the tasks; with one job in this process, without a new one."""
+    if not tasks:
+        return []  # without loading torch
     keep = finished or (lambda task, result: None)
     done: dict[Task, dict[str, Any]] = {}
     if min(jobs, len(tasks)) <= 1:

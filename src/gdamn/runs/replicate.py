@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..estimators.accuracy import measured, nodes_at
+from .execution import DEFAULT, Execution
 from .pool import Progress
 from .result_file import check_result, read_json
 from .spec import RunSpec
@@ -56,8 +57,7 @@ def replicate(
     method: str | None = None,
     dataset: str | None = None,
     most_seeds: int | None = None,
-    jobs: int = 1,
-    data_root: Path | None = None,
+    execution: Execution = DEFAULT,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Train the result's seeds again (the first ``most_seeds``) and return a row per seed: published and now."""
@@ -67,7 +67,7 @@ def replicate(
     spec = RunSpec.from_dict(published["config"], str(path))
     seeds = spec.seeds[:most_seeds]
     with tempfile.TemporaryDirectory() as folder:
-        now = run(replace(spec, seeds=seeds), Path(folder), jobs=jobs, data_root=data_root, progress=progress)
+        now = run(replace(spec, seeds=seeds), Path(folder), execution, progress=progress)
     accuracy = now["test_accuracy"]
     return [
         {

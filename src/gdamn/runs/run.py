@@ -7,7 +7,6 @@ estimator, so they may be trained in any number of processes with the same resul
 from __future__ import annotations
 
 import math
-import os
 import re
 import statistics
 import sys
@@ -18,12 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, OutputError
+from ..errors import OutputError
 from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.versions import versions
-from . import pool, seed_records
+from . import failures, pool, seed_records
+from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
 from .spec import RunSpec
 from .store import Store, stoppable
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.base import NodeClassifier
+    from ..fit.domains.ranks.group import Group
     from ..graph.graph import Graph
 
 SEED_FILES = ("model.gdamn", "predictions.csv", "edges.csv", "history.jsonl")
@@ -42,34 +43,35 @@ RUN_FILES = ("config.toml", "summary.json", "encoder.json", "report.html")
 def run(
     spec: RunSpec,
     out: Path,
+    execution: Execution = DEFAULT,
     *,
-    jobs: int = 1,
-    threads: int | None = None,
-    data_root: Path | None = None,
-    force: bool = False,
     progress: Progress | None = None,
+    group: Group | None = None,
 ) -> dict[str, Any]:
     """Train every seed of a run, write its folder and return the summary.
 
     ``summary.json`` is written last: a folder that has one holds a finished run. A finished run of the same
     configuration is written anew; one of another configuration is kept unless ``force``. The standard deviations
     are those of a sample (divided by n - 1), and 0 for a single seed. A run that was ended before goes on: finished
-    seeds are kept, and the others go on from their checkpoints.
+    seeds are kept, and the others go on from their checkpoints. With a ``group`` its ranks train each model together.
     """
-    check_processes(jobs, threads)
     folders.check(out, "run")
-    share = threads or threads_each(jobs, len(spec.seeds))
-    with pool.thread_variables(share):  # before the first import of what reads them
+    threads = execution.threads_for(len(spec.seeds))
+    with pool.thread_variables(threads):  # before the first import of what reads them
         spec = spec.resolved()
         config = spec.to_toml()
-        if not force:
+        if not execution.force:
             check_unfinished(out, config)
         with working_in(out, "run"):
             of_seeds = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
             Store(out).remove_leftovers([*RUN_FILES, *of_seeds])
-            results = run_seeds(spec, out, data_root, jobs, share, progress)
+            results = finished_seeds(spec, out)
+            missing = [seed for seed in spec.seeds if seed not in results]
+            work, keep = partial(run_seed, spec, out, execution.data_root, group), results.__setitem__
+            with stoppable(results, len(spec.seeds), "seeds"):
+                pool.run_each(work, missing, jobs=execution.jobs, threads=threads, progress=progress, finished=keep)
             remove_stale(out, spec.seeds)
-            summary = summarise(spec, results)
+            summary = summarise(spec, [results[seed] for seed in spec.seeds])
             io.write_text(out / "config.toml", config)
             io.write_json(out / "summary.json", summary)
     return summary
@@ -78,44 +80,22 @@ def run(
 @contextmanager
 def working_in(out: Path, kind: str) -> Iterator[None]:
     """No other run may write to the folder within the block; when it ends well, nothing of the run is unfinished."""
+    folders.check(out, kind)
     with lock.alone_in(out, kind) as outermost:
         yield
         if outermost:
             Store(out).forget()
 
 
-def run_seeds(
-    spec: RunSpec, out: Path, data_root: Path | None, jobs: int, threads: int, progress: Progress | None
-) -> list[dict[str, Any]]:
-    """The results of all seeds: of the finished ones as they were kept, of the others by training them."""
-    kept = {seed: seed_records.find_seed(out, seed, identity(spec, seed)) for seed in spec.seeds}
-    done = {seed: result for seed, result in kept.items() if result is not None}
-    missing = [seed for seed in spec.seeds if seed not in done]
-
-    def finished(seed: int, result: dict[str, Any]) -> None:
-        done[seed] = result
-
-    with stoppable(done, len(spec.seeds), "seeds"):
-        work = partial(run_seed, spec, out, data_root)
-        if missing:
-            pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
-    return [done[seed] for seed in spec.seeds]
+def finished_seeds(spec: RunSpec, out: Path) -> dict[int, dict[str, Any]]:
+    """The results of the seeds that an earlier attempt finished."""
+    records = {seed: seed_records.find_seed(out, seed, identity(spec, seed)) for seed in spec.seeds}
+    return {seed: result for seed, result in records.items() if result is not None}
 
 
 def identity(spec: RunSpec, seed: int) -> dict[str, Any]:
     """What must be the same for the result of a seed to be the same."""
     return {"config": replace(spec, seeds=(seed,)).to_toml(), "versions": versions()}
-
-
-def check_processes(jobs: int, threads: int | None) -> None:
-    """Refuse fewer than one process, or than one thread in each."""
-    if jobs < 1 or (threads is not None and threads < 1):
-        raise ConfigError("--jobs and --threads must be 1 or more.")
-
-
-def threads_each(jobs: int, tasks: int) -> int:
-    """The threads that each process has when the cores are shared out."""
-    return max(1, (os.cpu_count() or 1) // max(1, min(jobs, tasks)))
 
 
 def check_unfinished(out: Path, config: str) -> None:
@@ -140,18 +120,23 @@ def remove_stale(out: Path, seeds: Sequence[int]) -> None:
 
 
 def run_seed(
-    spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
+    spec: RunSpec,
+    out: Path,
+    data_root: Path | None,
+    group: Group | None,
+    seed: int,
+    progress: SeedProgress | None,
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
     from ..fit.checkpoint import keeping
     from .ranks import team
 
-    graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
-    with keeping(seed_records.checkpoints(out, seed)):
+    graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed))
+    with keeping(seed_records.checkpoints(out, seed)), failures.as_training_errors(spec.method):
         estimator = make_estimator(spec, seed)
-        together = {} if team.group() is None else {"group": team.group()}  # own methods may not know the keyword
-        estimator.fit(graph, progress=progress, **together)
-    measured = measure(graph, estimator)
+        ranks = {} if group is None else {"group": group}  # a user's own method may not have the keyword
+        estimator.fit(graph, progress=progress, **ranks)
+        measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
     if "encoder" in graph.meta:  # own files: new ones can be read in the same way
         io.write_json(out / "encoder.json", {**graph.meta["encoder"], "class_names": list(graph.class_names)})

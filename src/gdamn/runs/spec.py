@@ -148,6 +148,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(str(problem)) from None
 
 
-def data_name(dataset: str) -> str:
+def folder_name(dataset: str) -> str:
     """What a data set is called in the name of a folder."""
     return Path(dataset).stem if is_path(dataset) else dataset

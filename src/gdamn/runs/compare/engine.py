@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 import json
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError, in_short
+from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError
 from ...estimators import custom as own_methods
-from ...system import folders
 from ...system.memory import shortage
 from .. import pool
 from .. import run as runs
+from ..execution import DEFAULT, Execution
+from ..failures import describe
 from ..spec import RunSpec, seed_advice
 from ..store import Store, stoppable
 from .fits import check_data, fit_work
@@ -112,11 +112,8 @@ def _takers(key: str, value: Any, settings_of: Mapping[str, set[str]]) -> tuple[
 def compare(
     specs: Sequence[RunSpec],
     out: Path,
+    execution: Execution = DEFAULT,
     *,
-    jobs: int = 1,
-    threads: int | None = None,
-    data_root: Path | None = None,
-    force: bool = False,
     watch: Watch | None = None,
 ) -> Outcome:
     """Fit what isn't finished yet in the folder, and return what all fits say together.
@@ -124,17 +121,16 @@ def compare(
     Every fit is kept as soon as it ends, and one under way goes on from its checkpoints. A fit that can't be done
     (see :func:`failure`) is told in the result and tried again next time; the others go on.
     """
-    runs.check_processes(jobs, threads)
-    folders.check(out, "comparison")
     store, watch = Store(out), watch or Watch()
-    first_share = threads or runs.threads_each(jobs, len(specs))
-    with runs.working_in(out, "comparison"), pool.thread_variables(first_share):  # before the imports that read them
+    data_root, jobs = execution.data_root, execution.jobs
+    # The variables are set before the imports that read them.
+    with runs.working_in(out, "comparison"), pool.thread_variables(execution.threads_for(len(specs))):
         specs = [spec.resolved() for spec in specs]
         check_data(store, specs[0])
         store.remove_leftovers([*FILES, *(fit_work(spec, seed).path for spec in specs for seed in spec.seeds)])
-        records = find_finished(store, specs, force)
+        records = find_finished(store, specs, execution.force)
         missing = [fit for fit in in_order(specs) if fit not in records]
-        share = threads or runs.threads_each(jobs, len(missing))
+        threads = execution.threads_for(len(missing))
         if missing:
             cached_graph(specs[0], data_root, missing[0][1])  # what is wrong with the data is told before anything
         if jobs > 1:
@@ -155,7 +151,7 @@ def compare(
 
         work = partial(resume_one, out, by_name, data_root)
         with stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
-            pool.run_each(work, missing, jobs=jobs, threads=share, progress=watch.progress, finished=keep)
+            pool.run_each(work, missing, jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
     return summarise(specs, find_finished(store, specs, force=True), failed)
 
 
@@ -205,8 +201,7 @@ def failure(method: str, problem: Exception) -> str:
         return str(problem)
     if isinstance(problem, GdamnError) and not own_methods.is_own(method):
         raise problem
-    last = traceback.extract_tb(problem.__traceback__)[-1]
-    return f"{type(problem).__name__}: {in_short(problem)} ({Path(last.filename).name}, line {last.lineno})"
+    return describe(problem)
 
 
 def cached_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:

@@ -6,11 +6,12 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ...errors import ConfigError, DataError, GdamnError, LostRankError
 from ...estimators import custom as own_methods
@@ -33,15 +34,16 @@ ANSWER = 2.0
 METHODS = ("gdamn", "gdamn-plus")
 """The methods that can be trained by several ranks."""
 
-_team: Group | None = None
 
+@contextmanager
+def leading(spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) -> Iterator[Group | None]:
+    """The block is the run: of a process alone (the group is None), or of rank 0, which leads the others.
 
-def train(lead: Callable[[], None], spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) -> None:
-    """Do the run: alone, as its leader, or as one who follows, by what the environment says."""
+    Every other rank follows rank 0 in place of the block, and its process ends with the run.
+    """
     if not environment.is_rank() or environment.number("WORLD_SIZE") == 1:
-        lead()
+        yield None
         return
-    global _team
     rank = environment.number("RANK")
     if launch.STORE in os.environ:
         launch.end_with_starter()
@@ -50,19 +52,18 @@ def train(lead: Callable[[], None], spec: RunSpec, data_root: Path | None, jobs:
     code = 0
     try:
         check(spec, jobs, timeout)
-        _team = join(str(spec.settings.get("device", "auto")), timeout)
+        group = join(str(spec.settings.get("device", "auto")), timeout)
         if rank == 0:
-            led(lead, spec, _team)
+            with telling_the_end(spec, group):
+                yield group
         else:
-            code = follow(spec, data_root, _team)
+            code = follow(spec, data_root, group)
     except LostRankError as problem:
         lost(problem)
     except GdamnError:
         if rank == 0:
             raise
-        code = 2  # rank 0 found the same and tells it
-    finally:
-        _team = None
+        code = 2  # rank 0 has the same problem and prints it
     if rank:
         launch.end_at_once(code)
 
@@ -99,8 +100,9 @@ def join(device: str, timeout: float) -> Group:
     return group
 
 
-def led(lead: Callable[[], None], spec: RunSpec, group: Group) -> None:
-    """Rank 0's part; the others are told how it ended.
+@contextmanager
+def telling_the_end(spec: RunSpec, group: Group) -> Iterator[None]:
+    """Rank 0's part: the others learn how the block ended.
 
     Not where one of them is gone, nor after Ctrl-C or a bug: they may be in the midst of a fit then, and notice by
     themselves that rank 0 is gone.
@@ -108,7 +110,7 @@ def led(lead: Callable[[], None], spec: RunSpec, group: Group) -> None:
     try:
         with group.patiently():
             same_run(spec, group)
-        lead()
+        yield
     except LostRankError:
         raise
     except GdamnError:
@@ -149,18 +151,13 @@ def same_run(spec: RunSpec, group: Group) -> None:
         raise ConfigError(f"Rank {other[0]} was started for another run than rank 0; give all the same arguments.")
 
 
-def group() -> Group | None:
-    """The group of this run; None where it has one process."""
-    return _team
-
-
-def read_together(seed: int, read: Callable[[], T]) -> T:
-    """What ``read`` gives; in a team the other ranks are told of the seed and read their own at the same time."""
-    if _team is None:
+def read_together(group: Group | None, seed: int, read: Callable[[], T]) -> T:
+    """What ``read`` gives; the other ranks of a group learn of the seed and read their own graph at the same time."""
+    if group is None:
         return read()
-    with _team.patiently():
-        _team.tell_word({"seed": seed})
-    return together(read, _team)
+    with group.patiently():
+        group.tell_word({"seed": seed})
+    return together(read, group)
 
 
 def together(read: Callable[[], T], group: Group) -> T:
@@ -180,7 +177,7 @@ def together(read: Callable[[], T], group: Group) -> T:
     return result
 
 
-def lost(problem: LostRankError) -> None:
+def lost(problem: LostRankError) -> NoReturn:
     """End this process because another one is gone; of those that are left, the first to come here tells it."""
     if launch.STORE in os.environ:
         launch.end_at_once(launch.LOST)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gdamn.errors import ConfigError, DataError
+from gdamn.estimators.model_file import read_model
 from gdamn.runs import run as runs
 from gdamn.runs.spec import RunSpec
 from gdamn.system import io
@@ -37,6 +38,25 @@ def test_what_a_run_knows(folder: Path) -> None:
     assert len(run.predictions(0).predicted) == run.graph(0).num_nodes == 30
     assert [path.name for path in run.files()] == ["config.toml", "summary.json"]
     assert "model.gdamn" in {path.name for path in run.files(0)}
+
+
+def test_the_model_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the commands that need the model and its graph, and by the report, which needs no model."""
+    reads = []
+
+    def counted(path: Path) -> object:
+        reads.append(path)
+        return read_model(path)
+
+    for module in ("gdamn.estimators.base", "gdamn.using.run_folder"):
+        monkeypatch.setattr(f"{module}.read_model", counted)
+    run = RunFolder(folder)
+    assert run.model(0).graph_ is None
+    assert run.predictions(0).graph is run.graph(0)
+    assert len(reads) == 1
+    run = RunFolder(folder)
+    assert len(run.saved(0)[1]["probabilities"]) == run.graph(0).num_nodes
+    assert len(reads) == 2
 
 
 def test_only_what_is_asked_for_is_read(folder: Path) -> None:

@@ -20,7 +20,7 @@ from ..model.label_network import LabelNetwork
 from ..model.problem import choose_device, make_problem
 from ..model.propagators import GAT
 from ..report.measures import class_strength
-from ..using.rebuild import load_state
+from ..using.rebuild import load_state, on_entries
 from .edges import between_classes
 
 Weights = NDArray[np.float32]
@@ -40,13 +40,6 @@ def learned_weights(graph: Graph, model: NodeClassifier) -> Weights:
     if isinstance(model, GATClassifier):
         return feature_attention(graph, model)
     raise ConfigError(f"{model.method} has no attention whose weights could be shown.")
-
-
-def on_entries(graph: Graph, edges: Weights, loops: Weights) -> Weights:
-    """Weights of edges [E] and of loops [N] in the order of A + I."""
-    values = np.empty(graph.structure.pattern.num_entries, np.float32)
-    values[graph.structure.off_loop], values[graph.structure.loop] = edges, loops
-    return values
 
 
 def feature_attention(graph: Graph, model: GATClassifier) -> Weights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 __version__ = "0.1.0"
 PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
@@ -10,12 +11,15 @@ PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "numba")
 
 def versions() -> dict[str, str | None]:
     """Versions of what the results depend on; None for what isn't installed."""
+    return {"gdamn": __version__, "python": sys.version.split()[0], **{name: _installed(name) for name in PACKAGES}}
+
+
+@cache
+def _installed(package: str) -> str | None:
+    """The version of a package, from its metadata on disk."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

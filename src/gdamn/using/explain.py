@@ -25,7 +25,7 @@ from ..kernels import Key
 from ..model.adjacency import Adjacency
 from ..text import nearest, safe
 from .inductive import TOLERANCE
-from .rebuild import graph_of_choice, make_view, rebuild_q
+from .rebuild import graph_of_choice, make_view, on_entries, rebuild_q
 
 if TYPE_CHECKING:
     from ..estimators.base import NodeClassifier
@@ -44,7 +44,7 @@ class Recorder(Adjacency):
     seen: list[tuple[Tensor, Tensor | None]] = field(default_factory=list)
 
     def propagate(self, h: Tensor, key: Key | None, bias: Tensor | None = None) -> Tensor:
-        """As always."""
+        """Σ_j α_ij h_j plus the bias, and keep h and the bias."""
         self.seen[:] = [(h, bias)]
         return super().propagate(h, key, bias)
 
@@ -142,7 +142,8 @@ def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDAr
     """m [N, C] and b [C] of q's last layer, checked to give the saved answers."""
     with reproducible_threads(model.settings.threads), torch.no_grad():
         problem = make_view(graph, graph, model)
-        recorder = Recorder(problem.structure, used_weights(model, graph).to(problem.device))
+        weights = on_entries(graph, model.tensors_["edge.used"], model.tensors_["loop.used"])
+        recorder = Recorder(problem.structure, torch.as_tensor(weights).to(problem.device))
         logits = predict(rebuild_q(model, problem), recorder, problem.x)
         probabilities = torch.softmax(logits, dim=1).cpu().numpy()
     if not np.allclose(probabilities, model.probabilities_, atol=TOLERANCE):
@@ -150,12 +151,3 @@ def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDAr
     (messages, bias), *_ = recorder.seen
     assert bias is not None
     return messages.double().cpu().numpy(), bias.detach().double().cpu().numpy()
-
-
-def used_weights(model: GDAMN, graph: Graph) -> Tensor:
-    """[E + N] the weights that q propagated on, in the order of A + I."""
-    structure = graph.structure
-    values = np.empty(len(structure.loop), np.float32)
-    values[structure.off_loop] = model.tensors_["edge.used"]
-    values[structure.loop] = model.tensors_["loop.used"]
-    return torch.as_tensor(values)

@@ -26,6 +26,7 @@ from ..graph.order import local_order, renumbered
 from ..kernels import Key, sddmm
 from ..model.adjacency import Adjacency, gcn_adjacency, loops_only, normalized
 from ..model.attention import HardAttention
+from ..model.fitted_state import ATTENTION, Arrays, put_back
 from ..model.label_network import LabelNetwork
 from ..model.problem import Problem
 from ..model.settings import Settings
@@ -128,20 +129,13 @@ def _answer(model: NodeClassifier, graph: Graph, fitted_on: Graph, known: NDArra
             return Answer(_baseline(model, make_view(graph, fitted_on, model)), {})
         order = local_order(graph)
         if order is None:
-            return _gdamn(model, make_view(graph, fitted_on, model), known, rounds)
-        moved, entries = renumbered(graph, order)  # as the fit does with large graphs
-        moved_answer = _gdamn(model, make_view(moved, fitted_on, model), known[order], rounds)
-    return _put_back(moved_answer, order, entries)
-
-
-def _put_back(answer: Answer, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Answer:
-    """What was found on the renumbered graph, in the caller's order."""
-    probabilities = np.empty_like(answer.probabilities)
-    probabilities[order] = answer.probabilities
-    weights = {name: np.empty_like(values) for name, values in answer.weights.items()}
-    for name, values in answer.weights.items():
-        weights[name][order if name.startswith("loop.") else entries] = values
-    return Answer(probabilities, weights)
+            arrays = _gdamn(model, make_view(graph, fitted_on, model), known, rounds)
+        else:  # as the fit does with large graphs
+            renumbered_graph, entries = renumbered(graph, order)
+            arrays = _gdamn(model, make_view(renumbered_graph, fitted_on, model), known[order], rounds)
+            arrays = put_back(arrays, graph, order, entries)
+    probabilities = arrays.pop("probabilities")
+    return Answer(probabilities, {name.removeprefix("edge."): values for name, values in arrays.items()})
 
 
 def _baseline(model: NetworkClassifier, problem: Problem) -> NDArray[np.float32]:
@@ -149,12 +143,15 @@ def _baseline(model: NetworkClassifier, problem: Problem) -> NDArray[np.float32]
     network, forward = model.as_trained().build(problem, make_generator(Key(0)))
     load_state(network, model.tensors_, "network", model.method)
     network.to(problem.device).eval()
-    made: NDArray[np.float32] = F.softmax(forward(None), dim=1).cpu().numpy()
-    return made
+    probabilities: NDArray[np.float32] = F.softmax(forward(None), dim=1).cpu().numpy()
+    return probabilities
 
 
-def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int) -> Answer:
-    """q on the graph that it was chosen on: that of a start, or the one that p's attention refines."""
+def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int) -> Arrays:
+    """q on the graph that it was chosen on: that of a start, or the one that p's attention refines.
+
+    The arrays have the names of a fitted model: ``probabilities``, ``edge.hard``, ``loop.hard`` and so on.
+    """
     q, where = rebuild_q(model, problem), graph_of_choice(model)
     refines = "pseudo_labels" in model.tensors_ and (model.settings_.hard or model.settings_.soft)
     weighed = as_weighed(problem, start_of_em(model))
@@ -162,13 +159,13 @@ def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int
     first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(problem, where)
     logits = predict(q, first, problem.x)
     if p is None:
-        return Answer(F.softmax(logits, dim=1).cpu().numpy(), {})
+        return {"probabilities": F.softmax(logits, dim=1).cpu().numpy()}
     weights: dict[str, Tensor] = {}
     for _ in range(rounds if (known < 0).any() else 1):
         weights = p.reweighting(annotated(model, logits, known), reweight_key(model))
         if where == "refined":
             logits = predict(q, Adjacency(problem.structure, weights["used"]), problem.x)
-    return Answer(F.softmax(logits, dim=1).cpu().numpy(), _split(problem, weights))
+    return {"probabilities": F.softmax(logits, dim=1).cpu().numpy(), **_split(problem, weights)}
 
 
 def first_graph(model: GDAMN, p: LabelNetwork | None, problem: Problem, known: NDArray[np.int64]) -> Adjacency:
@@ -214,11 +211,11 @@ def annotated(model: GDAMN, logits: Tensor, known: NDArray[np.int64]) -> Tensor:
     return labels
 
 
-def _split(problem: Problem, weights: dict[str, Tensor]) -> dict[str, NDArray[np.float32]]:
+def _split(problem: Problem, weights: dict[str, Tensor]) -> Arrays:
     """Weights of edges [E] and of loops [N]."""
-    split = {}
-    for name in ("hard", "soft", "stable"):
+    arrays: Arrays = {}
+    for name in ATTENTION:
         values = weights[name].cpu().numpy()
-        split[name] = values[problem.structure.off_loop]
-        split[f"loop.{name}"] = values[problem.structure.loop]
-    return split
+        arrays[f"edge.{name}"] = values[problem.structure.off_loop]
+        arrays[f"loop.{name}"] = values[problem.structure.loop]
+    return arrays

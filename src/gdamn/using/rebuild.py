@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
@@ -78,6 +79,13 @@ def load_state(network: nn.Module, tensors: dict[str, NDArray[Any]], prefix: str
             f"The weights of this '{method}' model don't fit another graph: they belong to the nodes or edges of its "
             "fit, or the file is damaged."
         ) from None
+
+
+def on_entries(graph: Graph, edges: NDArray[np.float32], loops: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[E + N] weights of edges [E] and of loops [N] in the order of A + I."""
+    values = np.empty(graph.structure.pattern.num_entries, np.float32)
+    values[graph.structure.off_loop], values[graph.structure.loop] = edges, loops
+    return values
 
 
 def graph_of_choice(model: GDAMN) -> str:

@@ -138,7 +138,12 @@ class RunFolder:
 
     def _read_graph(self, seed: int) -> Graph:
         graph = runs.load_graph(self.spec, self.data_root, seed)
-        check_same_graph(*self.saved(seed), graph, self.path)
+        if "model" in self._of_seed:  # its file is not read a second time
+            model = self.model(seed)
+            check_same_graph(model.class_names_, model.node_ids_.tolist(), model.tensors_, graph, self.path)
+        else:
+            header, tensors = self.saved(seed)
+            check_same_graph(header["class_names"], header["node_ids"], tensors, graph, self.path)
         return graph
 
     def predictions(self, seed: int) -> Predictions:
@@ -184,14 +189,24 @@ def load_model(spec: RunSpec, path: Path) -> NodeClassifier:
     return model
 
 
-def check_same_graph(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], graph: Graph, run: Path) -> None:
-    """Refuse a graph that the model wasn't trained on: its files may have changed since."""
+def check_same_graph(
+    classes: Sequence[str], ids: Sequence[Any] | None, tensors: Mapping[str, NDArray[Any]], graph: Graph, run: Path
+) -> None:
+    """Refuse a graph that the model wasn't trained on: its files may have changed since.
+
+    Args:
+        classes: names of the model's classes.
+        ids: ids of its nodes; None where they are 0 to N - 1.
+        tensors: its arrays.
+        graph: the graph as it is read now.
+        run: the folder of the run, for the message.
+    """
     import numpy as np
 
-    nodes, ids, index = len(tensors["probabilities"]), header["node_ids"], tensors.get("edge.index")
+    nodes, index = len(tensors["probabilities"]), tensors.get("edge.index")
     if nodes != graph.num_nodes:
         different = f"it knows {nodes} nodes, the graph has {graph.num_nodes}"
-    elif list(header["class_names"]) != list(graph.class_names):
+    elif list(classes) != list(graph.class_names):
         different = "it knows other classes"
     elif list(map(str, range(nodes) if ids is None else ids)) != list(map(str, graph.node_ids.tolist())):
         different = "it knows other node ids"

@@ -84,7 +84,7 @@ def test_a_look_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
 def test_little_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LEAST_DISK", 1e9)
     monkeypatch.setattr(doctor, "LEAST_MEMORY", 1e9)
-    assert doctor.disk()[0] == doctor.ODD
-    assert doctor.memory()[0] in (doctor.ODD, doctor.GOOD)
+    assert doctor.disk()[0] == doctor.WARN
+    assert doctor.memory()[0] in (doctor.WARN, doctor.GOOD)
     if Path("/proc/meminfo").exists():
-        assert doctor.memory()[0] == doctor.ODD
+        assert doctor.memory()[0] == doctor.WARN

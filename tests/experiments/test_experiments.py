@@ -168,12 +168,12 @@ def run(name: str, out: Path, seeds: int = 2, changed: dict | None = None, **opt
     target = find(name)
     given_settings = changed if changed is not None else {k: v for k, v in TINY.items() if fits(target, k)}
     datasets = () if name == "time" else ("karate",)
-    asked = every.Asked(datasets=datasets, seeds=seeds, settings=given_settings)
+    asked = every.Options(datasets=datasets, seeds=seeds, settings=given_settings)
     return experiment.run(target, every.ask_for(target, asked), out, Execution(threads=1, **options))
 
 
 def fits(target: Target, key: str) -> bool:
-    return key in every.settings_of(target, every.Asked(settings=TINY))
+    return key in every.settings_of(target, every.Options(settings=TINY))
 
 
 FIGURES = [name for name, target in TARGETS.items() if not target.is_table]
@@ -256,7 +256,7 @@ def test_fits_of_table2_in_the_folder_beside_are_taken_over(tmp_path: Path, monk
     from gdamn.experiments import ablation
 
     changed = {"epochs": 2, "pretrain_epochs": 2}
-    asked = every.Asked(["karate"], ["gdamn", "gmnn"], 1, settings=changed, execution=Execution(threads=1))
+    asked = every.Options(["karate"], ["gdamn", "gmnn"], 1, settings=changed, execution=Execution(threads=1))
     every.run_table(find("table2"), asked, tmp_path / "table2")
     whole, calls = ablation.measure, []
     monkeypatch.setattr(ablation, "measure", lambda unit, *args: calls.append(unit.name) or whole(unit, *args))
@@ -290,7 +290,7 @@ def test_all_runs_everything_that_has_its_data(tmp_path: Path, monkeypatch: pyte
     assert "table3 is left out" in (folder / "all.md").read_text()
     assert (folder / "fig1b" / "fig1b.svg").exists()
     with pytest.raises(ConfigError, match="No target has a method with the setting 'epoch'"):
-        every.plan_all(every.Asked(settings={"epoch": 2}))
+        every.plan_all(every.Options(settings={"epoch": 2}))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gdamn.errors import ConfigError, GraphError
 from gdamn.estimators.calibration import Temperature, scaled
 from gdamn.estimators.predictions import Predictions, split_names
 from gdamn.using.explain import explain, find_node
-from gdamn.using.explain_plot import MOST, chosen, draw
+from gdamn.using.explain_plot import MOST, draw, drawn_neighbours
 from gdamn.using.suspicious import suspicious
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -86,7 +86,7 @@ def test_drawings(suffix: str, model: GDAMN, noisy: Graph, tmp_path: Path) -> No
 
 def test_of_many_neighbours_the_ones_that_count_are_drawn() -> None:
     made = [{"cut": at >= 40, "contribution": 100 - at} for at in range(100)]
-    shown = chosen(made)
+    shown = drawn_neighbours(made)
     assert len(shown) == MOST
     assert [each["cut"] for each in shown] == [False] * 16 + [True] * 8
     assert shown[0] is made[0]

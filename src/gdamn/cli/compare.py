@@ -12,7 +12,6 @@ from . import file_options as files
 from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads
 from .parsing import parse_pairs
 from .root import app, reporting
-from .train import seed_range
 
 if TYPE_CHECKING:
     from ..runs.compare.engine import Outcome
@@ -49,7 +48,6 @@ def compare(
     Writes compare.html, compare.json, compare.md, compare.csv and compare.png. A comparison that was stopped goes on
     with the same command; more methods or seeds may be added in the same folder.
     """
-    chosen = seed_range(seeds, first_seed, None)
     changed, options = parse_pairs("--set", settings or []), parse_pairs("--option", option or [])
     if split is not None:
         options["split"] = split
@@ -61,7 +59,8 @@ def compare(
     from .display_compare import CompareView
 
     names = engine.method_names(methods)
-    specs = engine.make_specs(dataset, names, chosen or (0,), noise=noise, options=options, settings=changed)
+    seed_range = range(first_seed, first_seed + seeds)
+    specs = engine.make_specs(dataset, names, seed_range, noise=noise, options=options, settings=changed)
     specs = [files.settle(spec, {}, fresh=True) for spec in specs]
     with runs.working_in(out, "comparison"):
         with CompareView() as view:
@@ -82,9 +81,9 @@ def show_outcome(outcome: Outcome) -> None:
 
     nodes = text.nodes_text(outcome.result)
     title = f"Methods on {fits.data_name(outcome.result)}" + (f", {nodes}" if nodes else "")
-    shown = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
-    names = tuple(shown.values())
-    rows = [[row[at] for at in shown] for row in report.table_rows(outcome)]
+    columns = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
+    names = tuple(columns.values())
+    rows = [[row[at] for at in columns] for row in report.table_rows(outcome)]
     display.show_rows(title, names, rows, right=names[1:], wrap=False)
     display.note(outcome.result["verdict"])
     footnote = wilcoxon_note(outcome.result["tests"])

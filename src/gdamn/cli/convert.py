@@ -46,7 +46,7 @@ def convert(
     from ..data.files.folder import check_target, write_folder
     from ..runs.outputs import check_apart
 
-    reading = files.given(
+    reading = files.given_options(
         *(edges, label, node_id, features, text, weight, source, target),
         *(split_column, val_share, test_share, directed),
     )
@@ -55,8 +55,8 @@ def convert(
     check_apart(folder, [Path(graph)] if is_path(graph) else [])
     check_target(folder)
     with display.ProgressView() as view, progress.listening(view.reading):
-        made = load(graph, data_root=data_root, seed=seed, **reading)
-        write_folder(made, folder, half=half)
+        loaded = load(graph, data_root=data_root, seed=seed, **reading)
+        write_folder(loaded, folder, half=half)
     size = sum(path.stat().st_size for path in folder.iterdir())
-    display.note(f"{made.name}: {made.num_nodes:,} nodes, {made.num_edges:,} edges, {size / 1e6:,.1f} MB")
+    display.note(f"{loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges, {size / 1e6:,.1f} MB")
     display.note(f"Train with: gdamn train {folder}")

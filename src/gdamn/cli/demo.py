@@ -14,7 +14,7 @@ from .root import app, reporting
 
 DATASET = "digits"
 NOISE = 1.0
-SHOWN = (
+METHODS = (
     ("gdamn", "learns which edges to trust"),
     ("gcn", "trusts every edge"),
     ("mlp", "sees no edges"),
@@ -51,7 +51,7 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
     rows: list[tuple[str, ...]] = []
     result: dict[str, Any] = {"accuracy": {}, "nodes": nodes, "noise": None}
     with display.ProgressView(label="") as view:
-        for name, what in SHOWN:
+        for name, what in METHODS:
             model = methods.make(name, DATASET, seed=seed, overrides=(settings or {}).get(name, {}))
             model.fit(graph, progress=_named(view, name))
             accuracy = model.score("test")

@@ -37,10 +37,10 @@ def console(stderr: bool = False) -> Console:
 
 def error(message: str) -> None:
     """One line on stderr."""
-    shown = console(stderr=True)
+    stream = console(stderr=True)
     line = safe(" ".join(message.split()))
-    shown.print("[bold red]error:[/bold red]", end=" ")
-    shown.print(line, markup=False, soft_wrap=True)
+    stream.print("[bold red]error:[/bold red]", end=" ")
+    stream.print(line, markup=False, soft_wrap=True)
 
 
 def note(message: str, stderr: bool = False) -> None:
@@ -144,8 +144,8 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
         table.add_column(column, justify="left" if column == "seed" else "right")
     for at, seed in enumerate(protocol["seeds"]):
         seconds = f"{summary['seconds_per_seed'][at]:.1f}"
-        shown = (accuracy.short(part["per_seed"][at], accuracy.nodes_at(part, at)) for part in (test, val))
-        table.add_row(str(seed), *shown, str(summary["epochs_per_seed"][at]), seconds)
+        cells = (accuracy.short(part["per_seed"][at], accuracy.nodes_at(part, at)) for part in (test, val))
+        table.add_row(str(seed), *cells, str(summary["epochs_per_seed"][at]), seconds)
     if len(protocol["seeds"]) > 1:
         table.add_section()
         table.add_row("mean ± std", mean_std(test), mean_std(val), "", "", style="bold")
@@ -168,9 +168,9 @@ def show_remarks(summary: Mapping[str, Any]) -> None:
 
     counts = summary["val_accuracy"].get("nodes")
     if counts:
-        few = warning(min(counts))
-        if few is not None:
-            note(few)
+        calibration_warning = warning(min(counts))
+        if calibration_warning is not None:
+            note(calibration_warning)
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
     if early is not None:
         note(early)

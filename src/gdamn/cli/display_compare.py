@@ -55,14 +55,14 @@ class CompareView:
 
         return Watch(self.start, self.progress if self._live is not None else None, self.finished)
 
-    def start(self, specs: Sequence[RunSpec], found: Mapping[Fit, dict[str, Any]]) -> None:
+    def start(self, specs: Sequence[RunSpec], finished_fits: Mapping[Fit, dict[str, Any]]) -> None:
         """Begin a data set with the fits that were finished before."""
         with self._lock:
             self._seeds = {spec.method: len(spec.seeds) for spec in specs}
-            self._fits, self._now, self._failed = dict(found), {}, {}
+            self._fits, self._now, self._failed = dict(finished_fits), {}, {}
             self._title, self._began = specs[0].dataset, time.monotonic()
-        if found and self._live is None:
-            display.note(f"{self._title}: {len(found)} of {self.total} fits were finished before", stderr=True)
+        if finished_fits and self._live is None:
+            display.note(f"{self._title}: {len(finished_fits)} of {self.total} fits were finished before", stderr=True)
 
     @property
     def total(self) -> int:
@@ -84,9 +84,9 @@ class CompareView:
             else:
                 self._fits[fit] = result
         if self._live is None:
-            said = result.get("failed") or told(result)
+            text = result.get("failed") or fit_text(result)
             count = f"{len(self._fits)} of {self.total}"
-            display.note(f"{self._title}: {method} seed {seed}: {said} ({count})", stderr=True)
+            display.note(f"{self._title}: {method} seed {seed}: {text} ({count})", stderr=True)
 
     def table(self) -> Table:
         """The table as it stands."""
@@ -137,7 +137,7 @@ class CompareView:
         return f"{100 * statistics.fmean(values):.1f} ± {100 * statistics.stdev(values):.1f} %"
 
 
-def told(result: Mapping[str, Any]) -> str:
+def fit_text(result: Mapping[str, Any]) -> str:
     """The accuracies of a fit, each with its nodes and interval, and its time."""
     test, validation = (accuracy.full(result[f"{p}_accuracy"], result.get(f"{p}_nodes")) for p in ("test", "val"))
     return f"test {test}, validation {validation}, {result['seconds']:.1f} s"

@@ -20,14 +20,14 @@ def doctor(
     from .installation import BAD, examine
 
     with display.console(stderr=True).status("looking") as status:
-        found = examine(lambda name: status.update(f"looking at {name}"))
-    well = all(finding.state != BAD for finding in found)
+        findings = examine(lambda name: status.update(f"looking at {name}"))
+    well = all(finding.state != BAD for finding in findings)
     if as_json:
         from ..system.io import to_json
 
-        display.print_json(to_json({"well": well, "findings": [asdict(finding) for finding in found]}, indent=2))
+        display.print_json(to_json({"well": well, "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        display.show_rows("Doctor", ("what", "state", "found"), [(f.name, f.state, f.told) for f in found])
+        display.show_rows("Doctor", ("what", "state", "found"), [(f.name, f.state, f.told) for f in findings])
         display.note("With a bug report, please send the output of: gdamn doctor --json")
     if not well:
         raise typer.Exit(2)

@@ -39,15 +39,15 @@ def edges(
         chosen = folder.choose_seed(seed)
         model, graph = folder.model(chosen), folder.graph(chosen)
         predicted = folder.predictions(chosen)
-        found = judged(model, graph, predicted, suspicious)
+        table = judged(model, graph, predicted, suspicious)
         remarks = {"warning": predicted.temperature.warning, "labels_before_em": sentence_of(model)}
         if out is not None:
-            write_table(out, found)
+            write_table(out, table)
     from .results_view import as_rows, show_suspicious
 
     if as_json:
-        echo_json({"run": str(run), "seed": chosen, **remarks, "edges": as_rows(found)})
+        echo_json({"run": str(run), "seed": chosen, **remarks, "edges": as_rows(table)})
         return
-    show_suspicious(found, *remarks.values())
+    show_suspicious(table, *remarks.values())
     if out is not None:
         display.note(f"Written to {out}")

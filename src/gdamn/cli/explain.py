@@ -37,16 +37,16 @@ def explain(
         chosen = folder.choose_seed(seed)
         model, graph = folder.model(chosen), folder.graph(chosen)
         at = reasons.find_node(graph, node)
-        found = reasons.explain(model, graph, folder.predictions(chosen), at)
+        explanation = reasons.explain(model, graph, folder.predictions(chosen), at)
         if plot is not None:
             from ..using.explain_plot import draw
 
-            draw(found, plot)
+            draw(explanation, plot)
     if as_json:
-        echo_json({"run": str(run), "seed": chosen, **found})
+        echo_json({"run": str(run), "seed": chosen, **explanation})
         return
     from .results_view import show_explanation
 
-    show_explanation(found, most)
+    show_explanation(explanation, most)
     if plot is not None:
         display.note(f"Drawn to {plot}")

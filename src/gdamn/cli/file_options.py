@@ -51,7 +51,7 @@ NAMES = (
 )
 
 
-def given(*values: Any) -> dict[str, Any]:
+def given_options(*values: Any) -> dict[str, Any]:
     """The options that were given, by the names of ``Options`` (data/files/options.py); values in the order of NAMES.
 
     None and a flag that is off were not given.

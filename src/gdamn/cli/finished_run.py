@@ -31,12 +31,12 @@ def run_folder(run: Path, data_root: Path | None = None) -> RunFolder:
     return RunFolder(run, data_root)
 
 
-def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *given: Path | None) -> None:
-    """Refuse a file to write that stands there, or that the command reads: those given, and those of the run."""
+def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *read: Path | None) -> None:
+    """Refuse a file to write that stands there, or that the command reads: the files ``read``, and those of the run."""
     from ..runs.outputs import check_output, files_of
 
     if out is not None:
-        check_output(out, suffixes, force, inputs=[*given, *files_of(run_folder(run).spec)], run=run)
+        check_output(out, suffixes, force, inputs=[*read, *files_of(run_folder(run).spec)], run=run)
 
 
 def echo_json(content: Any) -> None:

@@ -53,7 +53,7 @@ def inspect(
     """Show what a graph is, and warn of what will hurt, before anything is trained. Test labels stay unread."""
     if len(graph) > 2 or (len(graph) == 2 and edges is not None):
         raise ConfigError("Name one file with a whole graph, or two tables: nodes and edges.")
-    reading = files.given(
+    reading = files.given_options(
         *(edges or (graph[1] if len(graph) == 2 else None), label, node_id, features, text, weight, source, target),
         *(split_column, None, None, directed),
     )
@@ -116,8 +116,8 @@ def show(data: Mapping[str, Any]) -> None:
     known = max(data["labels"]["known"], 1)
     if classes:
         most = sorted(classes.items(), key=lambda each: -each[1])[:20]
-        shown = [(name, f"{count:,}", display.percent(count / known)) for name, count in most]
-        display.show_rows("Classes", ("class", "labelled", "share"), shown, right=("labelled", "share"))
+        cells = [(name, f"{count:,}", display.percent(count / known)) for name, count in most]
+        display.show_rows("Classes", ("class", "labelled", "share"), cells, right=("labelled", "share"))
     for line in data.get("notes") or ():
         display.note(line)
     for line in data["warnings"]:
@@ -130,7 +130,7 @@ def rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     kind = "directed" if data["directed"] else "undirected"
     weights = data["weights"]
     parts = data["components"]
-    found = [
+    table = [
         ("nodes", f"{data['nodes']:,}"),
         ("edges", f"{data['edges']:,} {kind}"),
         ("weights", "all 1" if weights is None else f"{weights['least']:g} to {weights['largest']:g}"),
@@ -148,15 +148,15 @@ def rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("train / val / test", " / ".join(f"{data['splits'][name]:,}" for name in ("train", "val", "test"))),
     ]
     if labels["hidden_test"]:
-        found.append(("test labels", f"{labels['hidden_test']:,}, not looked at here"))
+        table.append(("test labels", f"{labels['hidden_test']:,}, not looked at here"))
     if between["share"] is not None:
         interval = f"{display.percent(between['low'])} to {display.percent(between['high'])}"
-        found += [
+        table += [
             ("edge homophily", f"{display.percent(between['homophily'])} of {between['known_edges']:,} known edges"),
             ("between classes", f"{display.percent(between['share'])} of all edges, by estimate ({interval})"),
             ("by chance", f"{display.percent(between['by_chance'])} would be between classes"),
         ]
-    return found
+    return table
 
 
 def _known(number: int | None) -> str:

@@ -16,7 +16,7 @@ from ..system.versions import __version__
 if TYPE_CHECKING:
     from torch import Tensor
 
-GOOD, ODD, BAD = "good", "look", "bad"
+GOOD, WARN, BAD = "good", "look", "bad"
 AGREE = 1e-5
 """The most by which compiled kernels and plain torch may differ: the last bits of float32 sums."""
 
@@ -36,16 +36,16 @@ class Finding:
 
 def examine(watch: Callable[[str], None] | None = None) -> list[Finding]:
     """Look at everything; a look that fails is a finding, too."""
-    found = []
+    findings = []
     for name, look in LOOKS.items():
         if watch is not None:
             watch(name)
         try:
-            state, told, facts = look()
+            state, sentence, facts = look()
         except Exception as problem:
-            state, told, facts = BAD, f"can't be looked at: {type(problem).__name__}: {problem}", {}
-        found.append(Finding(name, state, " ".join(told.split()), facts))
-    return found
+            state, sentence, facts = BAD, f"can't be looked at: {type(problem).__name__}: {problem}", {}
+        findings.append(Finding(name, state, " ".join(sentence.split()), facts))
+    return findings
 
 
 Look = tuple[str, str, dict[str, Any]]
@@ -65,7 +65,7 @@ def packages() -> Look:
     from packaging.requirements import Requirement
 
     facts: dict[str, Any] = {}
-    wrong = []
+    problems = []
     for text in requires("gdamn") or []:
         needed = Requirement(text)
         if needed.marker is not None and not needed.marker.evaluate({"extra": ""}):
@@ -74,12 +74,12 @@ def packages() -> Look:
             facts[needed.name] = version(needed.name)
         except PackageNotFoundError:
             facts[needed.name] = None
-            wrong.append(f"{needed.name} is missing")
+            problems.append(f"{needed.name} is missing")
             continue
         if not needed.specifier.contains(facts[needed.name], prereleases=True):
-            wrong.append(f"{needed.name} {facts[needed.name]} is outside of {needed.specifier}")
-    if wrong:
-        return BAD, f"{'; '.join(wrong)}; install gdamn again", facts
+            problems.append(f"{needed.name} {facts[needed.name]} is outside of {needed.specifier}")
+    if problems:
+        return BAD, f"{'; '.join(problems)}; install gdamn again", facts
     return GOOD, f"all {len(facts)} in the ranges that gdamn asks for; torch {facts.get('torch')}", facts
 
 
@@ -94,10 +94,10 @@ def threads() -> Look:
     facts: dict[str, Any] = {"cores": os.cpu_count(), "usable": usable, "torch": torch.get_num_threads()}
     facts |= {"numba": numba.config.NUMBA_NUM_THREADS, "gpu": torch.cuda.is_available()}
     facts |= {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
-    told = f"{usable} of {facts['cores']} cores usable; numba {facts['numba']}, torch {facts['torch']} threads"
+    sentence = f"{usable} of {facts['cores']} cores usable; numba {facts['numba']}, torch {facts['torch']} threads"
     if usable and facts["numba"] > usable:
-        return ODD, f"{told}: more threads than cores slow each other down; unset NUMBA_NUM_THREADS", facts
-    return GOOD, told, facts
+        return WARN, f"{sentence}: more threads than cores slow each other down; unset NUMBA_NUM_THREADS", facts
+    return GOOD, sentence, facts
 
 
 def kernels() -> Look:
@@ -128,21 +128,21 @@ def _kernel_values() -> dict[str, Tensor]:
 
     from ..kernels import Key, Pattern, dropout, edge_softmax, gram, matmul, sddmm, spmm
 
-    luck = np.random.default_rng(0)
-    dense = luck.random((60, 60)) < 0.1
+    rng = np.random.default_rng(0)
+    dense = rng.random((60, 60)) < 0.1
     csr = sp.csr_array((dense | dense.T | np.eye(60, dtype=bool)).astype(np.float32))
     pattern = Pattern.from_csr(csr.indptr, csr.indices, csr.shape)
-    x = torch.as_tensor(luck.normal(size=(60, 8)).astype(np.float32)).requires_grad_()
-    weight = torch.as_tensor(luck.normal(size=(8, 4)).astype(np.float32)).requires_grad_()
+    x = torch.as_tensor(rng.normal(size=(60, 8)).astype(np.float32)).requires_grad_()
+    weight = torch.as_tensor(rng.normal(size=(8, 4)).astype(np.float32)).requires_grad_()
     scores = gram(pattern, x, 0.1)
     values = edge_softmax(pattern, scores, torch.ones_like(scores))
     product = spmm(pattern, values, matmul(x, weight))
-    found = {"gram": scores, "edge_softmax": values, "spmm": product, "sddmm": sddmm(pattern, product, product)}
-    found["dropout"] = dropout(product, 0.5, Key(1))
-    sum(value.square().mean() for value in found.values()).backward()  # type: ignore[union-attr]
+    results = {"gram": scores, "edge_softmax": values, "spmm": product, "sddmm": sddmm(pattern, product, product)}
+    results["dropout"] = dropout(product, 0.5, Key(1))
+    sum(value.square().mean() for value in results.values()).backward()  # type: ignore[union-attr]
     assert x.grad is not None
     assert weight.grad is not None
-    return {**{name: value.detach() for name, value in found.items()}, "gradient": x.grad, "gradient_w": weight.grad}
+    return {**{name: value.detach() for name, value in results.items()}, "gradient": x.grad, "gradient_w": weight.grad}
 
 
 def repeats() -> Look:
@@ -163,9 +163,9 @@ def data() -> Look:
     from ..data.fetch import ENV_ROOT, roots
 
     facts = {_short(root): root.is_dir() for root in roots()}
-    given = os.environ.get(ENV_ROOT, "").strip()
-    if given and not Path(given).expanduser().is_dir():
-        return BAD, f"{ENV_ROOT} names '{_short(Path(given))}', which is not a folder; correct or unset it", facts
+    configured = os.environ.get(ENV_ROOT, "").strip()
+    if configured and not Path(configured).expanduser().is_dir():
+        return BAD, f"{ENV_ROOT} names '{_short(Path(configured))}', which is not a folder; correct or unset it", facts
     used = next((root for root, there in facts.items() if there), None)
     return GOOD, f"in {used}" if used else "no data yet; they are fetched when they are first asked for", facts
 
@@ -179,23 +179,25 @@ def disk() -> Look:
         while not folder.exists():
             folder = folder.parent
         facts[name] = round(shutil.disk_usage(folder).free / 2**30, 2)
-    told = f"{facts['here']:.1f} GiB free here, {facts['cache']:.1f} GiB for the cache"
+    sentence = f"{facts['here']:.1f} GiB free here, {facts['cache']:.1f} GiB for the cache"
     if not os.access(Path.cwd(), os.W_OK):
-        return ODD, f"{told}; this folder can't be written, so pass --out", facts
-    return (GOOD, told, facts) if min(facts.values()) >= LEAST_DISK else (ODD, f"{told}: that is little", facts)
+        return WARN, f"{sentence}; this folder can't be written, so pass --out", facts
+    return (
+        (GOOD, sentence, facts) if min(facts.values()) >= LEAST_DISK else (WARN, f"{sentence}: that is little", facts)
+    )
 
 
 def memory() -> Look:
     """Memory that is free, and the limit that was set for this process."""
     from ..system.memory import system_bytes
 
-    told_by_system = system_bytes().items()
-    facts: dict[str, Any] = {name: round(size / 2**30, 2) for name, size in told_by_system if name.startswith("Mem")}
+    sizes = system_bytes().items()
+    facts: dict[str, Any] = {name: round(size / 2**30, 2) for name, size in sizes if name.startswith("Mem")}
     if not facts:
         return GOOD, "this system doesn't tell in a way that is known here", facts
     free, total = facts.get("MemAvailable", 0.0), facts.get("MemTotal", 0.0)
-    told = f"{free:.1f} of {total:.1f} GiB available"
-    return (GOOD, told, facts) if free >= LEAST_MEMORY else (ODD, f"{told}: that is little", facts)
+    sentence = f"{free:.1f} of {total:.1f} GiB available"
+    return (GOOD, sentence, facts) if free >= LEAST_MEMORY else (WARN, f"{sentence}: that is little", facts)
 
 
 LOOKS: dict[str, Callable[[], Look]] = {

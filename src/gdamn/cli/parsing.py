@@ -42,9 +42,9 @@ class Command(TyperCommand):
         for option in {**parser._long_opt, **parser._short_opt}.values():
             option.action = ONCE.get(option.action, option.action)
         paths = path_names(self.callback)
-        given, _, _ = parser.parse_args(args=args)
+        parsed, _, _ = parser.parse_args(args=args)
         for param in self.get_params(ctx):
-            values = given.get(param.name)
+            values = parsed.get(param.name)
             values = values if isinstance(values, (list, tuple)) else [values]
             name = max(param.opts, key=len)
             single = param.param_type_name == "option" and not param.multiple and not param.is_eager
@@ -52,9 +52,9 @@ class Command(TyperCommand):
                 return twice(name, [] if getattr(param, "is_flag", False) else values)
             if "" in values and param.name in paths:
                 return f"{name} is empty; name a file or a folder."
-            wrong = out_of_range(name, param, values)
-            if wrong:
-                return wrong
+            problem = out_of_range(name, param, values)
+            if problem:
+                return problem
         return ""
 
 
@@ -84,8 +84,8 @@ def out_of_range(name: str, param: Any, values: Sequence[Any]) -> str:
 def twice(name: str, values: Sequence[str]) -> str:
     """The sentence for an option that is given again; ``values`` are all that were given, none for a flag."""
     times = "twice" if len(values) in (0, 2) else f"{len(values)} times"
-    shown = f" ({', '.join(repr(value) for value in values)})" if values else ""
-    return f"{name} is given {times}{shown}; give it once{': ' + ADVICE[name] if name in ADVICE else ''}."
+    listing = f" ({', '.join(repr(value) for value in values)})" if values else ""
+    return f"{name} is given {times}{listing}; give it once{': ' + ADVICE[name] if name in ADVICE else ''}."
 
 
 class App(typer.Typer):
@@ -96,21 +96,21 @@ class App(typer.Typer):
         return super().command(name, **{"cls": Command, **options})
 
 
-def parse_pairs(which: str, pairs: Sequence[str]) -> dict[str, Any]:
+def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, Any]:
     """KEY=VALUE pairs; a value is read as TOML (5, 0.1, true, "x"), and as a plain string where it isn't TOML."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise ConfigError(f"{which} takes KEY=VALUE; got '{pair}'.")
-        if key in found:
-            raise ConfigError(f"{which} {key} is given twice ('{texts[key]}', '{text}'); give it once.")
+            raise ConfigError(f"{option} takes KEY=VALUE; got '{pair}'.")
+        if key in values:
+            raise ConfigError(f"{option} {key} is given twice ('{texts[key]}', '{text}'); give it once.")
         try:
             parsed = parse_toml(f"value = {text}")
         except ValueError:
             parsed = {}
         texts[key] = text
-        found[key] = parsed["value"] if set(parsed) == {"value"} else text.strip()
-    return found
+        values[key] = parsed["value"] if set(parsed) == {"value"} else text.strip()
+    return values

@@ -44,17 +44,17 @@ def predict(
     if ensemble and seed is not None:
         raise ConfigError("--ensemble takes all models and --seed one of them; give only one of the two.")
     with working("predicting"):
-        from ..using import predict as predictions
+        from ..using import predict as prediction
 
         folder = run_folder(run, data_root)
         chosen = folder.choose_seed(seed)
         seeds = folder.seeds if ensemble else [chosen]
-        found = predictions.predict(folder, seeds, nodes, edges, calibrate=not raw)
-        write_table(out, found.columns())
+        predictions = prediction.predict(folder, seeds, nodes, edges, calibrate=not raw)
+        write_table(out, predictions.columns())
     if as_json:
-        echo_json({**found.report, "written": str(out)})
+        echo_json({**predictions.report, "written": str(out)})
         return
     from .results_view import show_predictions
 
-    show_predictions(found.report)
+    show_predictions(predictions.report)
     display.note(f"Written to {out}")

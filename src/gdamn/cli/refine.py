@@ -48,15 +48,15 @@ def refine(
         Condition.parse(keep)
     with working("refining"):
         from ..estimators.chosen_epoch import sentence_of
-        from ..using import refine as refined
+        from ..using import refine as refinement
 
-        check_written(out, refined.SUFFIXES, force, run)
+        check_written(out, refinement.SUFFIXES, force, run)
         folder = run_folder(run, data_root)
         chosen = folder.choose_seed(seed)
         model, graph = folder.model(chosen), folder.graph(chosen)
-        found = refined.refine(model, graph, keep, top)
-        refined.write_refined(out, found, folder.predictions(chosen))
-    report = {"run": str(run), "seed": chosen, "keep": keep, "top": top, **found.report(), "written": str(out)}
+        refined = refinement.refine(model, graph, keep, top)
+        refinement.write_refined(out, refined, folder.predictions(chosen))
+    report = {"run": str(run), "seed": chosen, "keep": keep, "top": top, **refined.report(), "written": str(out)}
     report["labels_before_em"] = sentence_of(model)
     if as_json:
         echo_json(report)

@@ -38,12 +38,12 @@ def replicate(
             execution=Execution(jobs, data_root=data_root),
             progress=view.update,
         )
-    shown = []
+    cells = []
     for row in rows:
         values = (accuracy.short(row[when], row["nodes"]) for when in ("published", "now"))
-        shown.append((row["seed"], *values, "yes" if row["same"] else "no"))
+        cells.append((row["seed"], *values, "yes" if row["same"] else "no"))
     nodes = accuracy.count_text([row["nodes"] for row in rows])
     title = f"Test accuracy{f' on {nodes}' if nodes else ''} (95 % interval), published and now"
-    display.show_rows(title, ("seed", "published", "now", "same"), shown)
+    display.show_rows(title, ("seed", "published", "now", "same"), cells)
     if not all(row["same"] for row in rows):
         raise typer.Exit(1)

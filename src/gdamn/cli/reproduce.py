@@ -15,7 +15,7 @@ from .parsing import parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
-    from ..experiments.every import Asked
+    from ..experiments.every import Options
     from ..experiments.experiment import Watch
 
 OUT = Path("runs") / "reproduce"
@@ -80,7 +80,7 @@ def reproduce(
     from ..experiments import every, targets
     from ..runs.execution import Execution
 
-    asked = every.Asked(
+    options = every.Options(
         datasets=listed(datasets),
         methods=listed(methods),
         seeds=seeds,
@@ -90,14 +90,14 @@ def reproduce(
         execution=Execution(jobs, threads, data_root, force),
     )
     if target.strip().lower() == targets.ALL:
-        reproduce_all(asked, out or OUT)
+        reproduce_all(options, out or OUT)
         return
     chosen = targets.find(target)
     folder = out or OUT / chosen.name
-    show(reproduce_one(chosen, asked, folder), folder)
+    show(reproduce_one(chosen, options, folder), folder)
 
 
-def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
+def reproduce_one(target: Any, options: Options, folder: Path) -> dict[str, Any]:
     """Run a target with its progress."""
     from ..experiments import every, experiment
 
@@ -105,28 +105,28 @@ def reproduce_one(target: Any, asked: Asked, folder: Path) -> dict[str, Any]:
         from .display_compare import CompareView
 
         with CompareView() as compare_view:
-            return every.run_table(target, asked, folder, compare_view.watch)
-    ask = every.ask_for(target, asked)
+            return every.run_table(target, options, folder, compare_view.watch)
+    ask = every.ask_for(target, options)
     with UnitView(target.name) as view:
-        return experiment.run(target, ask, folder, asked.execution, watch=view.watch())
+        return experiment.run(target, ask, folder, options.execution, watch=view.watch())
 
 
-def reproduce_all(asked: Asked, folder: Path) -> None:
+def reproduce_all(options: Options, folder: Path) -> None:
     """Run every target that has its data, one after the other, and list what agrees with the paper."""
     from ..experiments import every
     from ..runs import run as runs
     from ..system import io
 
-    todo, left_out = every.plan_all(asked)
+    todo, left_out = every.plan_all(options)
     done: dict[str, dict[str, Any]] = {}
     for name, reason in left_out.items():
         display.note(f"{name} is left out: {reason}", stderr=True)
     with runs.working_in(folder, "reproduction"):
         for kind in ("md", "json"):
             io.remove_leftovers(folder / f"all.{kind}")
-        for at, (target, own) in enumerate(todo, 1):
+        for at, (target, target_options) in enumerate(todo, 1):
             display.note(f"{at} of {len(todo)}: {target.name}, {target.title}", stderr=True)
-            done[target.name] = reproduce_one(target, own, folder / target.name)
+            done[target.name] = reproduce_one(target, target_options, folder / target.name)
             every.write_overview(done, left_out, folder)
     rows = every.overview_rows(done)
     display.show_rows("The paper's statements", ("target", "our numbers", "what they say"), rows)
@@ -191,8 +191,8 @@ class UnitView(display.CountView):
         """A unit is done."""
         self._done += 1
         value = result.get("test_accuracy")
-        said = f", test {accuracy.full(value, result.get('test_nodes'))}" if isinstance(value, float) else ""
-        self.count(self._done, f"{task[0]}, seed {task[1]}{said}")
+        accuracy_text = f", test {accuracy.full(value, result.get('test_nodes'))}" if isinstance(value, float) else ""
+        self.count(self._done, f"{task[0]}, seed {task[1]}{accuracy_text}")
 
 
 def listed(text: str) -> list[str]:

@@ -48,9 +48,9 @@ def show_accuracies(report: Mapping[str, Any]) -> None:
     if not rows:
         return
     columns = ("nodes of", "nodes", "accuracy", "error before", "after")
-    shown = 5 if any(row[3] != "–" for row in rows) else 3
-    title = "Accuracy (95 % interval)" + (" and expected calibration error" if shown == 5 else "")
-    display.show_rows(title, columns[:shown], [row[:shown] for row in rows], right=columns[1:])
+    width = 5 if any(row[3] != "–" for row in rows) else 3
+    title = "Accuracy (95 % interval)" + (" and expected calibration error" if width == 5 else "")
+    display.show_rows(title, columns[:width], [row[:width] for row in rows], right=columns[1:])
 
 
 def show_refined(report: Mapping[str, Any]) -> None:
@@ -65,33 +65,32 @@ def show_refined(report: Mapping[str, Any]) -> None:
         ("rule", rule),
         ("nodes left without edges", f"{report['nodes_left_alone']:,} of {report['nodes']:,}"),
     ]
-    for name, told in report["weights"].items():
-        if told["median"] is not None:
-            rows.append(
-                (f"{name} of all edges", f"{told['lowest']:.3g} to {told['highest']:.3g}, median {told['median']:.3g}")
-            )
+    for name, stats in report["weights"].items():
+        if stats["median"] is not None:
+            text = f"{stats['lowest']:.3g} to {stats['highest']:.3g}, median {stats['median']:.3g}"
+            rows.append((f"{name} of all edges", text))
     display.show_rows("Refined graph", ("what", "value"), rows)
     show_remarks(report["labels_before_em"])
     display.note(f"Written to {report['written']}")
 
 
-def show_explanation(found: Mapping[str, Any], most: int) -> None:
+def show_explanation(node: Mapping[str, Any], most: int) -> None:
     """Opinions, the neighbours that counted, and the edges that were cut."""
-    known = f", training label {safe(found['training_label'])}" if found["training_label"] is not None else ""
-    sure = display.percent(found["confidence"])
-    display.note(f"Node {safe(found['node'])}: {safe(found['predicted'])}, confidence {sure} ({found['split']}{known})")
-    show_remarks(found["warning"])
-    display.note(f"{found['read'][0].upper()}{found['read'][1:]}.")
-    opinions = [(who, *top_three(values)) for who, values in found["opinions"].items()]
+    label = f", training label {safe(node['training_label'])}" if node["training_label"] is not None else ""
+    sure = display.percent(node["confidence"])
+    display.note(f"Node {safe(node['node'])}: {safe(node['predicted'])}, confidence {sure} ({node['split']}{label})")
+    show_remarks(node["warning"])
+    display.note(f"{node['read'][0].upper()}{node['read'][1:]}.")
+    opinions = [(network, *top_three(values)) for network, values in node["opinions"].items()]
     display.show_rows("Opinions", ("who", "first", "second", "third"), opinions)
-    kept = [each for each in found["neighbours"] if not each["cut"]]
-    cut = [each for each in found["neighbours"] if each["cut"]]
-    rows: list[tuple[str, ...]] = [("(itself)", safe(found["predicted"]), sure, "", "", "", *added(found["own"]))]
+    kept = [each for each in node["neighbours"] if not each["cut"]]
+    cut = [each for each in node["neighbours"] if each["cut"]]
+    rows: list[tuple[str, ...]] = [("(itself)", safe(node["predicted"]), sure, "", "", "", *added(node["own"]))]
     rows += [neighbour_row(each) for each in kept[:most]]
-    if found["bias"]["contribution"]:
-        rows.append(("(bias)", "", "", "", "", "", *added(found["bias"])))
+    if node["bias"]["contribution"]:
+        rows.append(("(bias)", "", "", "", "", "", *added(node["bias"])))
     columns = ("neighbour", "label", "confidence", "hard", "soft", "stable", "adds", "share")
-    display.show_rows(f"What counted ({found['basis']})", columns, rows, right=columns[2:], wrap=False)
+    display.show_rows(f"What counted ({node['basis']})", columns, rows, right=columns[2:], wrap=False)
     if len(kept) > most:
         display.note(f"and {len(kept) - most} neighbours that counted less; --most shows more")
     if not cut:
@@ -104,8 +103,8 @@ def show_explanation(found: Mapping[str, Any], most: int) -> None:
 
 def top_three(values: Mapping[str, float]) -> list[str]:
     """The three likeliest classes."""
-    told = [f"{safe(name)} {display.percent(share)}" for name, share in list(values.items())[:3]]
-    return told + [""] * (3 - len(told))
+    classes = [f"{safe(name)} {display.percent(share)}" for name, share in list(values.items())[:3]]
+    return classes + [""] * (3 - len(classes))
 
 
 def neighbour_row(each: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,10 +44,10 @@ def reporting() -> Iterator[None]:
     except Exception as problem:
         from ..system.memory import shortage
 
-        told = shortage(problem) or unusable(problem)
-        if told is None:
+        sentence = shortage(problem) or unusable(problem)
+        if sentence is None:
             raise
-        display.error(str(told))
+        display.error(str(sentence))
         raise typer.Exit(2) from None
 
 
@@ -60,9 +60,9 @@ def unusable(problem: Exception) -> str | None:
     return f"Can't use '{os.fsdecode(problem.filename)}': {problem.strerror or problem}."
 
 
-def show_version(wanted: bool) -> None:
+def show_version(requested: bool) -> None:
     """Print the version and end."""
-    if wanted:
+    if requested:
         typer.echo(f"gdamn {__version__}")
         raise typer.Exit
 
@@ -80,7 +80,7 @@ def main() -> None:
     """Entry of the command."""
     streams.prepare()
     try:
-        with streams.told():
+        with streams.ending_on_failure():
             app(prog_name="gdamn")
     except SystemExit as ended:
         from ..runs.ranks import launch

@@ -31,7 +31,7 @@ def prepare() -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def ending_on_failure() -> Iterator[None]:
     """Within the block, and when it ends, a stream that can't be written ends the process with one sentence."""
     try:
         try:
@@ -58,7 +58,7 @@ def _silence(stream: TextIO) -> None:
         stream.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
             stream.flush()

@@ -63,7 +63,7 @@ def train(
     from ..runs.execution import Execution
     from ..runs.ranks import launch, team
 
-    reading = files.given(
+    reading = files.given_options(
         edges, label, node_id, features, text, weight, source, target, split_column, val_share, test_share, directed
     )
     changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
@@ -108,18 +108,18 @@ def make_spec(
     """
     from ..runs.spec import RunSpec, read_toml
 
-    given: dict[str, Any] = {} if config is None else read_toml(config)
+    values: dict[str, Any] = {} if config is None else read_toml(config)
     where = "the command line" if config is None else str(config)
-    if method is not None and method != given.get("method", method):
-        given["settings"] = {}
+    if method is not None and method != values.get("method", method):
+        values["settings"] = {}
     for key, value in (("dataset", dataset), ("method", method), ("noise", noise)):
         if value is not None:
-            given[key] = value
+            values[key] = value
     if seeds is not None:
-        given["seeds"] = list(seeds)
-    if "dataset" not in given and config is None:
+        values["seeds"] = list(seeds)
+    if "dataset" not in values and config is None:
         raise ConfigError("No data set is named; try: gdamn train cora, or see: gdamn data list.")
-    spec = RunSpec.from_dict(given, where)
+    spec = RunSpec.from_dict(values, where)
     return spec.changed(options, settings)
 
 

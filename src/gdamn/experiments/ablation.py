@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
-from .experiment import Ask, Content, Found, ahead, claim, compared, fit, significance, spread
+from .experiment import Ask, Content, Results, ahead, claim, compared, fit, significance, spread
 from .paper import printed
 from .units import Unit
 
@@ -52,7 +52,7 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     return fit(unit, data_root, progress)
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Accuracy of each variant beside the paper's, and the paper's claims on each data set."""
     numbers: dict[str, dict[str, Any]] = {}
     for dataset in ask.datasets:
@@ -60,17 +60,17 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
         for method in METHODS:
             paper = printed(dataset, method)
             numbers[dataset][method] = {
-                "test_accuracy": spread(found, name_of(dataset, method), ask.seeds),
+                "test_accuracy": spread(results, name_of(dataset, method), ask.seeds),
                 "paper": None if paper is None else list(paper.test),
-                "to_gdamn": compared(found, name_of(dataset, method), name_of(dataset, "gdamn"), ask.seeds),
+                "to_gdamn": compared(results, name_of(dataset, method), name_of(dataset, "gdamn"), ask.seeds),
             }
-    claims = [one for dataset in ask.datasets for one in claims_of(dataset, ask.seeds, found)]
+    claims = [one for dataset in ask.datasets for one in claims_of(dataset, ask.seeds, results)]
     return {"numbers": numbers, "claims": claims}
 
 
-def claims_of(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def claims_of(dataset: str, seeds: Sequence[int], results: Results) -> list[dict[str, Any]]:
     """What the paper says of the variants, on a data set."""
-    tests = {m: compared(found, name_of(dataset, m), name_of(dataset, "gdamn"), seeds) for m in METHODS}
+    tests = {m: compared(results, name_of(dataset, m), name_of(dataset, "gdamn"), seeds) for m in METHODS}
     differences = "; ".join(
         f"{NAMES[m]} {tests[m]['difference']:+.1f} points ({significance(tests[m])})" for m in PARTS
     )
@@ -88,15 +88,15 @@ def claims_of(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str
         dataset=dataset,
         tests={method: tests[method] for method in PARTS},
     )
-    return [first, *(pair(dataset, *one, seeds, found) for one in pairs)]
+    return [first, *(pair(dataset, *one, seeds, results) for one in pairs)]
 
 
-def pair(dataset: str, says: str, better: str, worse: str, seeds: Sequence[int], found: Found) -> dict[str, Any]:
+def pair(dataset: str, paper: str, better: str, worse: str, seeds: Sequence[int], results: Results) -> dict[str, Any]:
     """The claim that one method is ahead of another."""
-    test = compared(found, name_of(dataset, better), name_of(dataset, worse), seeds)
-    a, b = (100 * spread(found, name_of(dataset, method), seeds)["mean"] for method in (better, worse))
-    said = f"on {dataset} {a:.1f} % against {b:.1f} % ({test['difference']:+.1f} points, {significance(test)})"
-    return claim(says, ahead(test), said, dataset=dataset, **test)
+    test = compared(results, name_of(dataset, better), name_of(dataset, worse), seeds)
+    a, b = (100 * spread(results, name_of(dataset, method), seeds)["mean"] for method in (better, worse))
+    ours = f"on {dataset} {a:.1f} % against {b:.1f} % ({test['difference']:+.1f} points, {significance(test)})"
+    return claim(paper, ahead(test), ours, dataset=dataset, **test)
 
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

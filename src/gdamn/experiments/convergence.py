@@ -13,7 +13,7 @@ from ..fit.checkpoint import Part
 from ..fit.training import Record, Watch
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, claim, load
+from .experiment import Ask, Content, Results, claim, load
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -139,13 +139,13 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     }
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Accuracy and changed labels after each iteration."""
     numbers = {}
     for dataset in ask.datasets:
-        results = [found[dataset, seed] for seed in ask.seeds]
+        by_seed = [results[dataset, seed] for seed in ask.seeds]
         numbers[dataset] = {
-            key: [runs.spread(list(values)) for values in zip(*(result[key] for result in results), strict=True)]
+            key: [runs.spread(list(values)) for values in zip(*(result[key] for result in by_seed), strict=True)]
             for key in ("of_iteration", "if_stopped", "val_of_iteration", "changed")
         }
     return {"numbers": numbers, "claims": [converges(dataset, of_dataset) for dataset, of_dataset in numbers.items()]}

@@ -20,8 +20,8 @@ from ..model.inputs import feature_block
 def between_classes(graph: Graph) -> NDArray[np.bool_]:
     """[E] True where an entry joins two different known labels."""
     a, b = graph.labels[graph.rows], graph.labels[graph.indices]
-    found: NDArray[np.bool_] = (a >= 0) & (b >= 0) & (a != b)
-    return found
+    different: NDArray[np.bool_] = (a >= 0) & (b >= 0) & (a != b)
+    return different
 
 
 def keep_entries(graph: Graph, keep: NDArray[np.bool_]) -> Graph:
@@ -51,14 +51,14 @@ def with_inter_class_share(graph: Graph, share: float, seed: int) -> Graph:
     """
     between = between_classes(graph)
     within = graph.num_edges - int(between.sum()) // (1 if graph.directed else 2)
-    wanted = round(share / (1 - share) * within)
+    target = round(share / (1 - share) * within)
     first = (
         np.arange(len(graph.indices)) if graph.directed else np.minimum(np.arange(len(graph.indices)), graph.reverse)
     )
     pairs = np.unique(first[between])  # an undirected edge is known by the smaller place of its two entries
-    if wanted > len(pairs):
-        return plant(graph, (wanted - len(pairs)) / graph.num_edges, seed)
-    kept = np.random.default_rng([seed, 0xF1A]).choice(pairs, wanted, replace=False)
+    if target > len(pairs):
+        return plant(graph, (target - len(pairs)) / graph.num_edges, seed)
+    kept = np.random.default_rng([seed, 0xF1A]).choice(pairs, target, replace=False)
     return keep_entries(graph, ~between | np.isin(first, kept))
 
 
@@ -81,5 +81,5 @@ def relativity(graph: Graph, sign: int, with_self: bool = True) -> NDArray[np.fl
     weights = np.exp(scores) * graph.structure.weights
     indptr = graph.structure.pattern.indptr
     sums = np.add.reduceat(weights, indptr[:-1])  # no row is empty: each has its loop
-    found: NDArray[np.float32] = (weights / np.repeat(sums, np.diff(indptr))).astype(np.float32)
-    return found
+    normalised: NDArray[np.float32] = (weights / np.repeat(sums, np.diff(indptr))).astype(np.float32)
+    return normalised

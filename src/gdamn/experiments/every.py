@@ -24,7 +24,7 @@ LARGE = "ogbn-arxiv"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The options of the command line."""
 
     datasets: Sequence[str] = ()
@@ -36,46 +36,46 @@ class Asked:
     execution: Execution = DEFAULT
 
 
-def ask_for(target: Target, asked: Asked) -> Ask:
+def ask_for(target: Target, options: Options) -> Ask:
     """What is asked of an experiment; options that only tables have are refused."""
-    if tuple(asked.methods) != ("paper",) or asked.coauthor_seeds is not None or asked.finished:
+    if tuple(options.methods) != ("paper",) or options.coauthor_seeds is not None or options.finished:
         raise ConfigError(
             f"--methods, --coauthor-seeds and --finished are options of table2 and table3; {target.name} has none."
         )
-    return experiment.make_ask(target, asked.datasets, asked.seeds, asked.settings)
+    return experiment.make_ask(target, options.datasets, options.seeds, options.settings)
 
 
 def run_table(
-    target: Target, asked: Asked, out: Path, watch: Callable[[], engine.Watch] | None = None
+    target: Target, options: Options, out: Path, watch: Callable[[], engine.Watch] | None = None
 ) -> dict[str, Any]:
     """Run a table cell by cell."""
-    seeds = tables.SEEDS if asked.seeds is None else asked.seeds
-    plan = tables.make_plan(paper.table(target.name), asked.datasets, asked.methods, seeds, asked.coauthor_seeds)
-    plan = replace(plan, settings=asked.settings)
-    return tables.reproduce(plan, out, asked.execution, finished=asked.finished, watch=watch)
+    seeds = tables.SEEDS if options.seeds is None else options.seeds
+    plan = tables.make_plan(paper.table(target.name), options.datasets, options.methods, seeds, options.coauthor_seeds)
+    plan = replace(plan, settings=options.settings)
+    return tables.reproduce(plan, out, options.execution, finished=options.finished, watch=watch)
 
 
-def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
+def plan_all(options: Options) -> tuple[list[tuple[Target, Options]], dict[str, str]]:
     """Every target with its options, and the reasons for those that are left out.
 
     A setting goes to the targets that have it; one that none has is an error. All is checked before anything is run.
     """
-    if asked.datasets:
+    if options.datasets:
         raise ConfigError("all takes the paper's data sets; name --datasets with a single target.")
-    reason = missing(asked.execution.data_root)
+    reason = missing(options.execution.data_root)
     todo, left_out, taken = [], {}, set()
     for target in TARGETS.values():
         if target.name == "table3" and reason:
             left_out[target.name] = reason
             continue
-        known = settings_of(target, asked)
+        known = settings_of(target, options)
         taken |= set(known)
-        of_target = replace(asked, settings=known)
+        of_target = replace(options, settings=known)
         if not target.is_table:
             of_target = replace(of_target, methods=("paper",), coauthor_seeds=None)
             ask_for(target, of_target)
         todo.append((target, of_target))
-    for key in asked.settings:
+    for key in options.settings:
         if key not in taken:
             raise ConfigError(
                 f"No target has a method with the setting '{key}'; see gdamn/model/settings.py for the names."
@@ -83,7 +83,7 @@ def plan_all(asked: Asked) -> tuple[list[tuple[Target, Asked]], dict[str, str]]:
     return todo, left_out
 
 
-def settings_of(target: Target, asked: Asked) -> dict[str, Any]:
+def settings_of(target: Target, options: Options) -> dict[str, Any]:
     """Those of the settings that a method of the target has."""
     from ..estimators.registry import METHODS
 
@@ -97,7 +97,7 @@ def settings_of(target: Target, asked: Asked) -> dict[str, Any]:
         method, _, name = key.rpartition(".")
         return name in has.get(method, set()) if method else any(key in known for known in has.values())
 
-    return {key: value for key, value in asked.settings.items() if takes(key)}
+    return {key: value for key, value in options.settings.items() if takes(key)}
 
 
 def missing(data_root: Path | None) -> str | None:
@@ -123,8 +123,8 @@ def overview_rows(done: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str,
 
 def cells_text(table: Mapping[str, Any]) -> str:
     """How many cells of a table are within a point of the paper's."""
-    found = [cell for row in table["rows"] for cell in row["cells"].values() if "difference" in cell]
-    fair = [cell for cell in found if cell["paper"]["comparable"]]
+    compared = [cell for row in table["rows"] for cell in row["cells"].values() if "difference" in cell]
+    fair = [cell for cell in compared if cell["paper"]["comparable"]]
     near = sum(bool(cell["near"]) for cell in fair)
     return f"{near} of {len(fair)} cells whose protocol is ours are within {tables.NEAR:g} point of the paper's"
 

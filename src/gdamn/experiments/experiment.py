@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..graph.graph import Graph
 
-Found = Mapping[Task, Mapping[str, Any]]
+Results = Mapping[Task, Mapping[str, Any]]
 """The results of the units, by name and seed."""
 
 Content = Mapping[str, Any]
@@ -46,8 +46,8 @@ class Ask:
 
     def specs(self, dataset: str, methods: Sequence[str]) -> dict[str, RunSpec]:
         """Every method with all its settings on a data set."""
-        made = engine.make_specs(dataset, methods, self.seeds, settings=self.settings)
-        return {spec.method: spec.resolved() for spec in made}
+        specs_of_methods = engine.make_specs(dataset, methods, self.seeds, settings=self.settings)
+        return {spec.method: spec.resolved() for spec in specs_of_methods}
 
 
 class Experiment(Protocol):
@@ -74,7 +74,7 @@ class Experiment(Protocol):
     def measure(self, unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
         """Do one unit; plain data."""
 
-    def conclude(self, ask: Ask, found: Found) -> dict[str, Any]:
+    def conclude(self, ask: Ask, results: Results) -> dict[str, Any]:
         """``numbers``, ``claims`` (see :func:`claim`) and, where something must be said, ``remarks``."""
 
     def table(self, content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -100,9 +100,9 @@ def make_ask(target: Target, datasets: Sequence[str], seeds: int | None, setting
         raise ConfigError(f"--seeds must be 1 or more; got {seeds}.")
     if settings and not experiment.METHODS:
         raise ConfigError(f"{target.name} fits nothing, so there is no setting to change; leave --set out.")
-    wanted = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets))
+    names = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets))
     count = experiment.SEEDS if seeds is None or experiment.SEEDS == 0 else seeds
-    return Ask(wanted or experiment.DATASETS, tuple(range(max(count, 1))), dict(settings))
+    return Ask(names or experiment.DATASETS, tuple(range(max(count, 1))), dict(settings))
 
 
 def run(
@@ -140,8 +140,8 @@ def _do_units(
 ) -> dict[Task, dict[str, Any]]:
     """The records of all units, in their order: of the finished ones as they were kept, of the others by doing them."""
     store.remove_leftovers([*(f"{target.name}.{kind}" for kind in KINDS), *(unit.work.path for unit in units)])
-    found = {unit.task: find_unit(store, unit, execution.force) for unit in units}
-    done = {task: record for task, record in found.items() if record is not None}
+    results = {unit.task: find_unit(store, unit, execution.force) for unit in units}
+    done = {task: record for task, record in results.items() if record is not None}
     missing = {unit.task: unit for unit in units if unit.task not in done}
     if watch.start is not None:
         watch.start(len(done), len(units))
@@ -219,16 +219,16 @@ def fit(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) 
     return runs.measure(graph, runs.make_estimator(unit.spec, unit.seed).fit(graph, progress=progress))
 
 
-def spread(found: Found, name: str, seeds: Sequence[int], key: str = "test_accuracy") -> dict[str, Any]:
+def spread(results: Results, name: str, seeds: Sequence[int], key: str = "test_accuracy") -> dict[str, Any]:
     """Mean, standard deviation and values of a unit over the seeds."""
-    return runs.spread([found[name, seed][key] for seed in seeds])
+    return runs.spread([results[name, seed][key] for seed in seeds])
 
 
 def compared(
-    found: Found, first: str, second: str, seeds: Sequence[int], key: str = "test_accuracy", unit: float = 100
+    results: Results, first: str, second: str, seeds: Sequence[int], key: str = "test_accuracy", unit: float = 100
 ) -> dict[str, Any]:
     """Two units over the same seeds: the mean difference (in points), and p of the paired t-test (None: can't tell)."""
-    a, b = ({seed: found[name, seed][key] for seed in seeds} for name in (first, second))
+    a, b = ({seed: results[name, seed][key] for seed in seeds} for name in (first, second))
     test = paired(a, b)
     if test is not None:
         return {"difference": unit * test["difference"], "p": test["t_p"], "seeds": test["seeds"]}

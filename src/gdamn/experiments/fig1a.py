@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, claim, load, spread
+from .experiment import Ask, Content, Results, claim, load, spread
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -59,21 +59,21 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     return {**measured, "inter_class_share": graph.inter_class_share(), "edges": graph.num_edges}
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Accuracy by share, and whether it falls."""
-    numbers = {dataset: points(dataset, ask.seeds, found) for dataset in ask.datasets}
+    numbers = {dataset: points(dataset, ask.seeds, results) for dataset in ask.datasets}
     return {"numbers": numbers, "claims": [falls(dataset, points_of) for dataset, points_of in numbers.items()]}
 
 
-def points(dataset: str, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def points(dataset: str, seeds: Sequence[int], results: Results) -> list[dict[str, Any]]:
     """A point per share, the lowest share first."""
-    made = []
+    measured = []
     for share in (*SHARES, ORIGINAL):
         name = name_of(dataset, share)
-        reached = statistics.fmean(found[name, seed]["inter_class_share"] for seed in seeds)
-        point = {"share": reached, "original": share == ORIGINAL, "edges": found[name, seeds[0]]["edges"]}
-        made.append({**point, "test_accuracy": spread(found, name, seeds)})
-    return sorted(made, key=lambda point: point["share"])
+        reached = statistics.fmean(results[name, seed]["inter_class_share"] for seed in seeds)
+        point = {"share": reached, "original": share == ORIGINAL, "edges": results[name, seeds[0]]["edges"]}
+        measured.append({**point, "test_accuracy": spread(results, name, seeds)})
+    return sorted(measured, key=lambda point: point["share"])
 
 
 def falls(dataset: str, measured: Sequence[dict[str, Any]]) -> dict[str, Any]:

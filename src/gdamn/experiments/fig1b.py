@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, ahead, claim, compared, load, significance, spread
+from .experiment import Ask, Content, Results, ahead, claim, compared, load, significance, spread
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     return {**runs.measure(graph, model), "weight_of_own_message": loops}
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Accuracy by graph and weights, and who is ahead on each graph."""
     numbers = {
         dataset: {
             graph: {
                 name: {
-                    "test_accuracy": spread(found, name_of(dataset, graph, name), ask.seeds),
-                    "weight_of_own_message": found[name_of(dataset, graph, name), ask.seeds[0]][
+                    "test_accuracy": spread(results, name_of(dataset, graph, name), ask.seeds),
+                    "weight_of_own_message": results[name_of(dataset, graph, name), ask.seeds[0]][
                         "weight_of_own_message"
                     ],
                 }
@@ -83,21 +83,23 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
         for dataset in ask.datasets
     }
     claims = [
-        better_on(dataset, graph, better, worse, ask.seeds, found)
+        better_on(dataset, graph, better, worse, ask.seeds, results)
         for dataset in ask.datasets
         for graph, better, worse in (("oracle", "NR", "PR"), ("original", "PR", "NR"))
     ]
-    remarks = [remark(dataset, numbers[dataset], ask.seeds, found) for dataset in ask.datasets]
+    remarks = [remark(dataset, numbers[dataset], ask.seeds, results) for dataset in ask.datasets]
     return {"numbers": numbers, "claims": claims, "remarks": remarks}
 
 
-def better_on(dataset: str, graph: str, better: str, worse: str, seeds: Sequence[int], found: Found) -> dict[str, Any]:
+def better_on(
+    dataset: str, graph: str, better: str, worse: str, seeds: Sequence[int], results: Results
+) -> dict[str, Any]:
     """The claim that one kind of attention is ahead on a graph."""
-    test = compared(found, name_of(dataset, graph, better), name_of(dataset, graph, worse), seeds)
-    first, second = (100 * spread(found, name_of(dataset, graph, n), seeds)["mean"] for n in (better, worse))
-    how = "evidently" if graph == "oracle" else "obviously"
+    test = compared(results, name_of(dataset, graph, better), name_of(dataset, graph, worse), seeds)
+    first, second = (100 * spread(results, name_of(dataset, graph, n), seeds)["mean"] for n in (better, worse))
+    adverb = "evidently" if graph == "oracle" else "obviously"
     return claim(
-        f"{better} is {how} better than {worse} on the {graph} graph",
+        f"{better} is {adverb} better than {worse} on the {graph} graph",
         ahead(test),
         f"on {dataset} {better} has {first:.1f} % and {worse} {second:.1f} % ({test['difference']:+.1f} points, "
         f"{significance(test)})",
@@ -106,13 +108,13 @@ def better_on(dataset: str, graph: str, better: str, worse: str, seeds: Sequence
     )
 
 
-def remark(dataset: str, numbers: Content, seeds: Sequence[int], found: Found) -> str:
+def remark(dataset: str, numbers: Content, seeds: Sequence[int], results: Results) -> str:
     """What is left of the effect when the sign acts on the neighbours alone."""
     parts = []
     for graph in GRAPHS:
         both = [numbers[graph][f"{name}, neighbours only"]["test_accuracy"]["mean"] for name in ("PR", "NR")]
         first, second = (name_of(dataset, graph, f"{name}, neighbours only") for name in ("PR", "NR"))
-        test = compared(found, first, second, seeds)
+        test = compared(results, first, second, seeds)
         parts.append(
             f"{100 * both[0]:.1f} % (PR) and {100 * both[1]:.1f} % (NR) on the {graph} graph ({significance(test)})"
         )

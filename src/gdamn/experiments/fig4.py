@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs.compare.paired import SURE
-from .experiment import Ask, Content, Found, ahead, claim, compared, fit, significance, spread
+from .experiment import Ask, Content, Results, ahead, claim, compared, fit, significance, spread
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     return fit(unit, data_root, progress)
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Accuracy by number of samples; the stable weights against each of them, and the trend."""
     numbers = {
-        dataset: {str(samples): spread(found, name_of(dataset, samples), ask.seeds) for samples in SAMPLES}
+        dataset: {str(samples): spread(results, name_of(dataset, samples), ask.seeds) for samples in SAMPLES}
         for dataset in ask.datasets
     }
-    claims = [one for dataset in ask.datasets for one in claims_of(dataset, numbers[dataset], ask.seeds, found)]
+    claims = [one for dataset in ask.datasets for one in claims_of(dataset, numbers[dataset], ask.seeds, results)]
     return {"numbers": numbers, "claims": claims}
 
 
-def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], results: Results) -> list[dict[str, Any]]:
     """The two claims of the paper on a data set."""
     import numpy as np
     from scipy.stats import linregress
@@ -66,7 +66,7 @@ def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], found: Found
     means = [100 * spreads[str(samples)]["mean"] for samples in SAMPLES]
     sampled = means[1:]
     best = 1 + int(np.argmax(sampled))
-    test = compared(found, name_of(dataset, STABLE), name_of(dataset, best), seeds)
+    test = compared(results, name_of(dataset, STABLE), name_of(dataset, best), seeds)
     below = sum(mean < means[STABLE] for mean in sampled)
     points = [(s, 100 * value) for s in SAMPLES[1:] for value in spreads[str(s)]["per_seed"]]
     line = linregress([s for s, _ in points], [value for _, value in points])

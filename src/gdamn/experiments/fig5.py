@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, ahead, claim, compared, load
+from .experiment import Ask, Content, Results, ahead, claim, compared, load
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     assert unit.spec is not None
     graph = load(unit, data_root)
     if unit.spec.method == "gcn":
-        weights, known = gcn_weights(graph), {}
+        weights, fitted = gcn_weights(graph), {}
     else:
         model = runs.make_estimator(unit.spec, unit.seed).fit(graph, progress=progress)
         weights = learned_weights(graph, model)
-        known = {"test_accuracy": model.score("test"), "predicted_alike": predicted_alike(graph, model)}
+        fitted = {"test_accuracy": model.score("test"), "predicted_alike": predicted_alike(graph, model)}
     matrix = strength(graph, weights)
-    found = {"strength": matrix.round(6).tolist(), "ratio": diagonal_ratio(matrix)}
-    return {**found, **known, "class_names": list(graph.class_names)}
+    strengths = {"strength": matrix.round(6).tolist(), "ratio": diagonal_ratio(matrix)}
+    return {**strengths, **fitted, "class_names": list(graph.class_names)}
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """The mean matrix and ratio of each method, and the order of the ratios."""
     import numpy as np
 
@@ -75,15 +75,15 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
     for dataset in ask.datasets:
         by_method = {}
         for method in METHODS:
-            results = [found[name_of(dataset, method), seed] for seed in ask.seeds]
-            mean = np.mean([result["strength"] for result in results], axis=0)
-            ratios = runs.spread([result["ratio"] for result in results])
+            of_method = [results[name_of(dataset, method), seed] for seed in ask.seeds]
+            mean = np.mean([result["strength"] for result in of_method], axis=0)
+            ratios = runs.spread([result["ratio"] for result in of_method])
             by_method[method] = {"strength": mean.tolist(), "ratio": ratios}
             if method != "gcn":
-                by_method[method]["predicted_alike"] = runs.spread([result["predicted_alike"] for result in results])
-        classes = found[name_of(dataset, METHODS[0]), ask.seeds[0]]["class_names"]
+                by_method[method]["predicted_alike"] = runs.spread([result["predicted_alike"] for result in of_method])
+        classes = results[name_of(dataset, METHODS[0]), ask.seeds[0]]["class_names"]
         numbers[dataset] = {"class_names": classes, "methods": by_method}
-    claims = [one for d in ask.datasets for one in claims_of(d, numbers[d]["methods"], ask.seeds, found)]
+    claims = [one for d in ask.datasets for one in claims_of(d, numbers[d]["methods"], ask.seeds, results)]
     return {
         "numbers": numbers,
         "claims": claims,
@@ -100,7 +100,7 @@ def why(dataset: str, methods: Content) -> str:
     )
 
 
-def claims_of(dataset: str, methods: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def claims_of(dataset: str, methods: Content, seeds: Sequence[int], results: Results) -> list[dict[str, Any]]:
     """What the paper says of the ratios."""
     ratio = {method: methods[method]["ratio"]["mean"] for method in METHODS}
     texts = {method: f"{NAMES[method]} {ratio[method]:.2f}" for method in METHODS}
@@ -108,17 +108,17 @@ def claims_of(dataset: str, methods: Content, seeds: Sequence[int], found: Found
     common = {"dataset": dataset, "ratios": ratio}
 
     def test(first: str, second: str) -> bool | None:
-        return ahead(compared(found, name_of(dataset, first), name_of(dataset, second), seeds, "ratio", 1))
+        return ahead(compared(results, name_of(dataset, first), name_of(dataset, second), seeds, "ratio", 1))
 
-    def says(paper: str, agrees: bool | None, *named: str) -> dict[str, Any]:
+    def ratio_claim(paper: str, agrees: bool | None, *named: str) -> dict[str, Any]:
         ours = f"the ratio of diagonal to off-diagonal on {dataset} is {', '.join(texts[m] for m in named)}"
         return claim(paper, agrees, ours, **common)
 
     return [
-        says("GAT is similar to GCN", abs(ratio["gat"] / ratio["gcn"] - 1) <= SIMILAR, "gcn", "gat"),
-        says("attention on labels (GMNN with GAT) is better", test("gmnn-gat", "gat"), "gat", "gmnn-gat"),
-        says("GDAMN has the highest intra-class strength", test("gdamn", best), *METHODS),
-        says("ENT helps to reduce inter-class weights", test("gdamn", "gdamn-no-ent"), "gdamn-no-ent", "gdamn"),
+        ratio_claim("GAT is similar to GCN", abs(ratio["gat"] / ratio["gcn"] - 1) <= SIMILAR, "gcn", "gat"),
+        ratio_claim("attention on labels (GMNN with GAT) is better", test("gmnn-gat", "gat"), "gat", "gmnn-gat"),
+        ratio_claim("GDAMN has the highest intra-class strength", test("gdamn", best), *METHODS),
+        ratio_claim("ENT helps to reduce inter-class weights", test("gdamn", "gdamn-no-ent"), "gdamn-no-ent", "gdamn"),
     ]
 
 

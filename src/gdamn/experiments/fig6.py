@@ -11,7 +11,7 @@ from ..graph.read_only import as_tensor
 from ..runs import pool
 from ..runs import run as runs
 from ..runs.spec import RunSpec
-from .experiment import Ask, Content, Found, ahead, claim, compared, load, significance, spread
+from .experiment import Ask, Content, Results, ahead, claim, compared, load, significance, spread
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ def plan(ask: Ask) -> list[Unit]:
     units = []
     specs = {dataset: ask.specs(dataset, METHODS) for dataset in ask.datasets}
     for seed in ask.seeds:
-        for dataset, made in specs.items():
+        for dataset, of_methods in specs.items():
             for graph in GRAPHS:
                 more = {
-                    "learned": {"gdamn": dict(made["gdamn"].settings)},
-                    "control": {"normalisation": made["gdamn"].settings["stable_norm"]},
+                    "learned": {"gdamn": dict(of_methods["gdamn"].settings)},
+                    "control": {"normalisation": of_methods["gdamn"].settings["stable_norm"]},
                 }.get(graph, {})
-                units.append(Unit(name_of(dataset, graph), seed, made["gcn"], {"graph": graph, **more}))
+                units.append(Unit(name_of(dataset, graph), seed, of_methods["gcn"], {"graph": graph, **more}))
     return units
 
 
@@ -70,13 +70,13 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
 
     assert unit.spec is not None
     graph, weights = load(unit, data_root), None
-    known: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     if unit.extra["graph"] == "oracle":
         graph = oracle(graph)
     elif unit.extra["graph"] == "control":
         weights = normalised(graph, graph.structure.weights, unit.extra["normalisation"])
     elif unit.extra["graph"] == "learned":
-        weights, known = learned(graph, unit, progress)
+        weights, limits = learned(graph, unit, progress)
     model = WeightedGCN(weights, **unit.spec.settings, seed=unit.seed).fit(graph, progress=progress)
     used = gcn_weights(graph) if weights is None else weights
     curves = {
@@ -84,7 +84,7 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
         "test_accuracies": [round(value, 5) for value in model.accuracies(graph, "test")],
     }
     between = graph.inter_class_share(used[graph.structure.off_loop])
-    return {**runs.measure(graph, model), **curves, **known, "inter_class_weight": between}
+    return {**runs.measure(graph, model), **curves, **limits, "inter_class_weight": between}
 
 
 def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -100,15 +100,15 @@ def learned(graph: Graph, unit: Unit, progress: pool.SeedProgress | None) -> tup
     return weights, {"predicted_alike": predicted_alike(graph, model)}
 
 
-def normalised(graph: Graph, weights: NDArray[Any], how: str) -> NDArray[Any]:
+def normalised(graph: Graph, weights: NDArray[Any], norm: str) -> NDArray[Any]:
     """[E + N] weights normalised as the setting ``stable_norm`` says."""
 
     from ..model.adjacency import normalized
 
-    return normalized(graph.structure, as_tensor(weights), how).numpy()
+    return normalized(graph.structure, as_tensor(weights), norm).numpy()
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Mean curves, the accuracy of the chosen epoch, and how soon each graph has the original's final loss."""
     import numpy as np
 
@@ -116,35 +116,37 @@ def conclude(ask: Ask, found: Found) -> dict[str, Any]:
     for dataset in ask.datasets:
         curves = {}
         for graph in GRAPHS:
-            results = [found[name_of(dataset, graph), seed] for seed in ask.seeds]
-            mean = {key: np.mean([result[key] for result in results], axis=0) for key in CURVES}
-            accuracy = spread(found, name_of(dataset, graph), ask.seeds)
-            between = runs.spread([result["inter_class_weight"] for result in results])
+            of_graph = [results[name_of(dataset, graph), seed] for seed in ask.seeds]
+            mean = {key: np.mean([result[key] for result in of_graph], axis=0) for key in CURVES}
+            accuracy = spread(results, name_of(dataset, graph), ask.seeds)
+            between = runs.spread([result["inter_class_weight"] for result in of_graph])
             common = {"test_accuracy": accuracy, "inter_class_weight": between}
             if graph == "learned":
-                common["predicted_alike"] = runs.spread([result["predicted_alike"] for result in results])
+                common["predicted_alike"] = runs.spread([result["predicted_alike"] for result in of_graph])
             curves[graph] = {**common, **{key: mean[key].round(5).tolist() for key in CURVES}}
         for graph in GRAPHS:
-            counts = [reached(dataset, graph, seed, found) for seed in ask.seeds]
+            counts = [reached(dataset, graph, seed, results) for seed in ask.seeds]
             curves[graph]["epochs_to_final_loss"] = {"mean": statistics.fmean(counts), "per_seed": counts}
         numbers[dataset] = {"graphs": curves}
-    claims = [one for dataset in ask.datasets for one in claims_of(dataset, numbers[dataset], ask.seeds, found)]
+    claims = [one for dataset in ask.datasets for one in claims_of(dataset, numbers[dataset], ask.seeds, results)]
     return {
         "numbers": numbers,
         "claims": claims,
-        "remarks": [one for d in ask.datasets for one in (why(d, numbers[d]["graphs"]), control(d, ask.seeds, found))],
+        "remarks": [
+            one for d in ask.datasets for one in (why(d, numbers[d]["graphs"]), control(d, ask.seeds, results))
+        ],
     }
 
 
-def reached(dataset: str, graph: str, seed: int, found: Found) -> int:
+def reached(dataset: str, graph: str, seed: int, results: Results) -> int:
     """Epochs until the training loss, smoothed, is as low as the original graph's at its end; one more than all: never.
 
     The same seed has the same initial weights on every graph.
     """
     import numpy as np
 
-    level = float(np.mean(found[name_of(dataset, "original"), seed]["train_loss"][-LAST:]))
-    loss = found[name_of(dataset, graph), seed]["train_loss"]
+    level = float(np.mean(results[name_of(dataset, "original"), seed]["train_loss"][-LAST:]))
+    loss = results[name_of(dataset, graph), seed]["train_loss"]
     smooth = np.convolve(loss, np.ones(SMOOTH) / SMOOTH, "valid") if len(loss) >= SMOOTH else np.asarray(loss)
     below = np.flatnonzero(smooth <= level)
     return int(below[0]) + len(loss) - len(smooth) + 1 if len(below) else len(loss) + 1
@@ -167,11 +169,11 @@ def why(dataset: str, graphs: Content) -> str:
 CURVES = ("train_loss", "test_accuracies")
 
 
-def control(dataset: str, seeds: Sequence[int], found: Found) -> str:
+def control(dataset: str, seeds: Sequence[int], results: Results) -> str:
     """What remains when the original graph has the same normalisation."""
-    test = compared(found, name_of(dataset, "learned"), name_of(dataset, "control"), seeds)
+    test = compared(results, name_of(dataset, "learned"), name_of(dataset, "control"), seeds)
     counts = [
-        statistics.fmean(reached(dataset, graph, seed, found) for seed in seeds) for graph in ("control", "learned")
+        statistics.fmean(reached(dataset, graph, seed, results) for seed in seeds) for graph in ("control", "learned")
     ]
     return (
         f"What is the normalisation alone: with the normalisation of GDAMN's weights the original graph of {dataset} "
@@ -180,7 +182,7 @@ def control(dataset: str, seeds: Sequence[int], found: Found) -> str:
     )
 
 
-def claims_of(dataset: str, numbers: Content, seeds: Sequence[int], found: Found) -> list[dict[str, Any]]:
+def claims_of(dataset: str, numbers: Content, seeds: Sequence[int], results: Results) -> list[dict[str, Any]]:
     """The two claims of the paper."""
     graphs = numbers["graphs"]
     epochs = {graph: graphs[graph]["epochs_to_final_loss"]["mean"] for graph in GRAPHS}
@@ -192,7 +194,7 @@ def claims_of(dataset: str, numbers: Content, seeds: Sequence[int], found: Found
     sooner = compared(counts, "original", "learned", seeds, "epochs", 1)
     near_oracle = abs(epochs["learned"] - epochs["oracle"]) < abs(epochs["learned"] - epochs["original"])
     faster = ahead(sooner)
-    test = compared(found, name_of(dataset, "learned"), name_of(dataset, "original"), seeds)
+    test = compared(results, name_of(dataset, "learned"), name_of(dataset, "original"), seeds)
     mean = {graph: 100 * graphs[graph]["test_accuracy"]["mean"] for graph in GRAPHS}
     return [
         claim(

@@ -60,12 +60,12 @@ def cell(value: object) -> Cell:
 
 def numeric(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """The columns whose cells are all numbers or empty."""
-    found = []
+    names = []
     for at, name in enumerate(columns):
         values = [row[at] for row in rows if str(row[at]).strip() not in {"", "–", "-"}]
         if at and values and all(leading_number(value) is not None for value in values):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def leading_number(value: object) -> float | None:

@@ -60,14 +60,14 @@ def elsewhere(dataset: str) -> str:
     """What should be said of a graph that stands where the paper has another one."""
     from ..data import DATASETS
 
-    said: str | None = _content()["elsewhere"].get(dataset)
-    return said or f"{dataset}: {DATASETS[dataset].description}."
+    remark: str | None = _content()["elsewhere"].get(dataset)
+    return remark or f"{dataset}: {DATASETS[dataset].description}."
 
 
 def statistics(dataset: str) -> dict[str, int] | None:
     """The counts that the paper prints of a data set; None of one that it doesn't use."""
-    found: dict[str, int] | None = _content()["statistics"].get(dataset)
-    return found
+    counts: dict[str, int] | None = _content()["statistics"].get(dataset)
+    return counts
 
 
 @cache
@@ -77,12 +77,12 @@ def _content() -> dict[str, Any]:
 
 def table(name: str) -> PaperTable:
     """The table called so, or an error with the names that there are."""
-    known = tables()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {' and '.join(known)}."
+    by_name = tables()
+    if name not in by_name:
+        close = difflib.get_close_matches(name, by_name, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {' and '.join(by_name)}."
         raise ConfigError(f"There is no table '{name}'; {hint}")
-    return known[name]
+    return by_name[name]
 
 
 def printed(dataset: str, method: str) -> Printed | None:

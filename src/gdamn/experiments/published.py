@@ -45,12 +45,12 @@ def read_peers(folder: Path) -> list[Result]:
 def _files(folder: Path) -> list[Path]:
     if not is_folder(folder):
         raise DataError(f"There is no folder '{folder}' with results.")
-    found = sorted(path for path in folder.glob("*.json") if path.name != MARKER)
-    if not found:
+    paths = sorted(path for path in folder.glob("*.json") if path.name != MARKER)
+    if not paths:
         raise DataError(f"'{folder}' holds no results (*.json).")
-    for path in found:
+    for path in paths:
         read_results_of(path)  # what isn't a result is told before anything is shown
-    return found
+    return paths
 
 
 def table_rows(results: Sequence[Result], peers: Sequence[Result] | None = None) -> list[tuple[str, ...]]:
@@ -60,7 +60,7 @@ def table_rows(results: Sequence[Result], peers: Sequence[Result] | None = None)
 
 def _row(r: Result, peers: Sequence[Result]) -> tuple[str, ...]:
     name = data_name({**r["config"], "dataset": r["dataset"]})
-    theirs = printed(r["dataset"], r["method"]) if name == r["dataset"] else None
+    paper_number = printed(r["dataset"], r["method"]) if name == r["dataset"] else None
     seconds = r.get("seconds_per_seed")
     return (
         name,
@@ -69,7 +69,7 @@ def _row(r: Result, peers: Sequence[Result]) -> tuple[str, ...]:
         spread_text(r["val_accuracy"]),
         str(len(r["test_accuracy"]["per_seed"])),
         _short(r["protocol"]["split"]),
-        f"{theirs.test[0]:g}" if theirs is not None and theirs.comparable else "–",
+        f"{paper_number.test[0]:g}" if paper_number is not None and paper_number.comparable else "–",
         f"{sum(seconds) / len(seconds):.1f}" if seconds else "–",
         against_next(r, peers),
     )
@@ -87,8 +87,8 @@ def against_next(r: Result, peers: Sequence[Result]) -> str:
     test = paired(by_seed(r), by_seed(next_best))
     if test is None:
         return "–"
-    said = f"{signed(100 * test['difference'])} to {next_best['method']}"
-    return f"{said}, p {p_text(test['t_p'])} (t), {p_text(test['wilcoxon_p'])} (W)"
+    difference = f"{signed(100 * test['difference'])} to {next_best['method']}"
+    return f"{difference}, p {p_text(test['t_p'])} (t), {p_text(test['wilcoxon_p'])} (W)"
 
 
 def is_peer(r: Result, other: Result) -> bool:
@@ -99,8 +99,8 @@ def is_peer(r: Result, other: Result) -> bool:
         data = (result["dataset"], config.get("noise", 0), config.get("options") or {})
         return (*data, result["protocol"]["split"], result["protocol"]["seeds"])
 
-    known = None not in (r["test_accuracy"]["mean"], other["test_accuracy"]["mean"])
-    return known and other["method"] != r["method"] and where(other) == where(r)
+    comparable = None not in (r["test_accuracy"]["mean"], other["test_accuracy"]["mean"])
+    return comparable and other["method"] != r["method"] and where(other) == where(r)
 
 
 def _short(split: str) -> str:
@@ -117,5 +117,5 @@ def write_into(document: Path, table: str) -> None:
     text = read_text(document)
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise DataError(f"'{document}' needs one line '{BEGIN}' and, after it, one line '{END}'.")
-    head, rest = text.split(BEGIN)
-    io.write_text(document, f"{head}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+    head, tail = text.split(BEGIN)
+    io.write_text(document, f"{head}{BEGIN}\n{table}\n{END}{tail.split(END)[1]}")

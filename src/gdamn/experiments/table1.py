@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
 from ..runs import pool
-from .experiment import Ask, Content, Found, claim
+from .experiment import Ask, Content, Results, claim
 from .paper import statistics
 from .units import Unit
 
@@ -62,11 +62,11 @@ def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | No
     }
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Every count beside the paper's."""
     numbers, claims, remarks = {}, [], []
     for dataset in ask.datasets:
-        ours, paper = dict(found[dataset, 0]), statistics(dataset)
+        ours, paper = dict(results[dataset, 0]), statistics(dataset)
         numbers[dataset] = {"ours": ours, "paper": paper}
         if "missing" in ours:
             remarks.append(f"{dataset} is left out, because its files are not here; its column has the paper's counts.")
@@ -81,11 +81,11 @@ def same(dataset: str, ours: Content, paper: Content) -> dict[str, Any]:
     """The claim that the counts are these."""
     other = [key for key in COUNTS if ours[key] != paper[key]]
     listed = ", ".join(f"{paper[key]:,} {name}" for key, name in COUNTS.items())
-    said = "every count is the same"
+    ours_text = "every count is the same"
     if other:
         differences = ", ".join(f"{ours[key]:,} {COUNTS[key]} in place of {paper[key]:,}" for key in other)
-        said = f"there are {differences}; the other counts are the same"
-    return claim(f"{dataset} has {listed}", not other, said, dataset=dataset, other=other)
+        ours_text = f"there are {differences}; the other counts are the same"
+    return claim(f"{dataset} has {listed}", not other, ours_text, dataset=dataset, other=other)
 
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -55,11 +55,11 @@ def cells_table(table: Mapping[str, Any], datasets: Sequence[str]) -> Table:
     columns = ["method", *(visible(dataset) + names[part] for dataset in datasets for part in parts)]
     rows: list[list[Cell]] = []
     for row in table["rows"]:
-        found: list[Cell] = [(visible(row["name"]), visible(row["name"]))]
+        cells: list[Cell] = [(visible(row["name"]), visible(row["name"]))]
         for dataset in datasets:
             cell = row["cells"][dataset]
-            found += [(table_report.cell_text(cell, part), (cell.get(part) or [None])[0]) for part in parts]
-        rows.append(found)
+            cells += [(table_report.cell_text(cell, part), (cell.get(part) or [None])[0]) for part in parts]
+        rows.append(cells)
     return Table("Accuracy in per cent: ours (the paper's, difference)", columns, rows, columns[1:])
 
 
@@ -76,6 +76,6 @@ def files(table: Mapping[str, Any], out: Path, page: Path) -> list[tuple[str, st
         (f"{name}.csv", "a row per cell"),
         (f"{name}.md", "this table as Markdown"),
     ]
-    found = [(f"{dataset}/compare.html", f"the methods on {dataset}") for dataset in table["comparisons"]]
-    found = [(path, meaning) for path, meaning in found if (out / path).is_file()]
-    return [(link(out / path, page), path, meaning) for path, meaning in [*of_table, *found]]
+    comparisons = [(f"{dataset}/compare.html", f"the methods on {dataset}") for dataset in table["comparisons"]]
+    comparisons = [(path, meaning) for path, meaning in comparisons if (out / path).is_file()]
+    return [(link(out / path, page), path, meaning) for path, meaning in [*of_table, *comparisons]]

@@ -85,11 +85,11 @@ def cell_text(cell: Mapping[str, Any], part: str = "test") -> str:
     mine = f"{ours[0]:.{digits}f}{spread}" if ours else "–"
     if paper is None or not paper[part]:
         return mine
-    theirs = f"{paper[part][0]:.{digits}f}{'' if paper['comparable'] else ' †'}"
+    paper_text = f"{paper[part][0]:.{digits}f}{'' if paper['comparable'] else ' †'}"
     if not ours:
-        return f"{mine} ({theirs})"
+        return f"{mine} ({paper_text})"
     difference = signed(ours[0] - paper[part][0], digits)
-    return f"{mine} ({theirs}, {difference}{mark(cell['difference']) if part == 'test' else ''})"
+    return f"{mine} ({paper_text}, {difference}{mark(cell['difference']) if part == 'test' else ''})"
 
 
 def mark(difference: float) -> str:
@@ -123,7 +123,7 @@ def protocols(table: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
         if not groups:
             continue
         seeds = [
-            f"seeds {which}" + (f" ({', '.join(names)})" if len(groups) > 1 else "") for which, names in groups.items()
+            f"seeds {span}" + (f" ({', '.join(names)})" if len(groups) > 1 else "") for span, names in groups.items()
         ]
         split = results[0]["protocol"]["split"].partition(":")[0]
         lines.append(f"- {dataset}: {split} split, {'; '.join(seeds)}")
@@ -143,19 +143,19 @@ def empty_cells(table: Mapping[str, Any]) -> list[str]:
 
 def sources(table: Mapping[str, Any]) -> list[str]:
     """A line per presumed source, with its rows; then the notes on single numbers."""
-    found: dict[str, dict[str, list[str]]] = {}
+    rows_of_source: dict[str, dict[str, list[str]]] = {}
     notes = []
     for row in table["rows"]:
         for dataset, cell in row["cells"].items():
             if "paper" in cell:
                 paper = cell["paper"]
                 sign = "" if paper["comparable"] else "† "
-                found.setdefault(sign + paper["source"], {}).setdefault(row["name"], []).append(dataset)
+                rows_of_source.setdefault(sign + paper["source"], {}).setdefault(row["name"], []).append(dataset)
                 if paper["note"]:
                     notes.append(f"- {row['name']} on {dataset}: {paper['note']}")
     lines = [
         f"- {source}: " + "; ".join(f"{name} ({', '.join(sets)})" for name, sets in rows.items())
-        for source, rows in found.items()
+        for source, rows in rows_of_source.items()
     ]
     return lines + notes
 

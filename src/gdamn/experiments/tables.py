@@ -72,7 +72,7 @@ def make_plan(
 
     if seeds < 1 or (coauthor_seeds is not None and coauthor_seeds < 1):
         raise ConfigError("--seeds and --coauthor-seeds must be 1 or more.")
-    wanted = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets)) or table.datasets
+    dataset_names = tuple(dict.fromkeys(name.strip().lower().replace("_", "-") for name in datasets)) or table.datasets
     known = {row.method: row for row in table.rows}
     names = [m for name in methods or ["paper"] for m in (known if name == "paper" else [name])]
     for name in dict.fromkeys(names):
@@ -81,8 +81,8 @@ def make_plan(
     chosen = set(names)
     rows = [row for row in table.rows if row.method in chosen]
     rows += [Row(name, name, {}) for name in dict.fromkeys(names) if name not in known]
-    plan = Plan(table, tuple(rows), wanted, seeds, coauthor_seeds)
-    if all(plan.empty(row, dataset) for row in rows for dataset in wanted):
+    plan = Plan(table, tuple(rows), dataset_names, seeds, coauthor_seeds)
+    if all(plan.empty(row, dataset) for row in rows for dataset in dataset_names):
         lacking = sorted(chosen - set(METHODS))
         raise ConfigError(f"There is nothing to run: this version has no method {', '.join(lacking) or names[0]}.")
     return plan
@@ -105,19 +105,19 @@ def reproduce(
     folders.check(out, "reproduction")
     specs = {dataset: make_specs(plan, dataset) for dataset in plan.datasets}
     if finished:
-        specs = {dataset: finished_of(asked, out / dataset) for dataset, asked in specs.items()}
+        specs = {dataset: finished_of(dataset_specs, out / dataset) for dataset, dataset_specs in specs.items()}
         if not any(specs.values()):
             raise NothingFinishedError(f"No fit of these in '{out}' is finished; leave --finished out to run them.")
     elif len(plan.datasets) > 1:
         check_data(plan.datasets, execution.data_root)
-    found: dict[str, dict[str, Any]] = {}
+    comparisons: dict[str, dict[str, Any]] = {}
     table: dict[str, Any] = {}
     with runs.working_in(out, "reproduction"):
         Store(out).remove_leftovers(f"{plan.table.name}.{kind}" for kind in KINDS)
-        for dataset, asked in specs.items():
-            if asked:
-                found[dataset] = compared(asked, out / dataset, execution, watch() if watch else None)
-            table = assemble(plan, found)
+        for dataset, dataset_specs in specs.items():
+            if dataset_specs:
+                comparisons[dataset] = compared(dataset_specs, out / dataset, execution, watch() if watch else None)
+            table = assemble(plan, comparisons)
             write_all(table, out)
     return table
 
@@ -158,13 +158,13 @@ def check_data(datasets: Sequence[str], data_root: Path | None) -> None:
         data.load(dataset, data_root=data_root)
 
 
-def assemble(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def assemble(plan: Plan, comparisons: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The content of ``table2.json``: a cell per row and data set, and the comparisons behind them."""
     rows = [
         {
             "name": row.name,
             "method": row.method,
-            "cells": {dataset: cell(plan, row, dataset, found.get(dataset)) for dataset in plan.datasets},
+            "cells": {dataset: cell(plan, row, dataset, comparisons.get(dataset)) for dataset in plan.datasets},
         }
         for row in plan.rows
     ]
@@ -176,7 +176,7 @@ def assemble(plan: Plan, found: Mapping[str, Mapping[str, Any]]) -> dict[str, An
         "changed_settings": dict(plan.settings),
         "not_in_the_paper": [dataset for dataset in plan.datasets if dataset not in plan.table.datasets],
         "rows": rows,
-        "comparisons": {dataset: dict(result) for dataset, result in found.items()},
+        "comparisons": {dataset: dict(result) for dataset, result in comparisons.items()},
     }
 
 

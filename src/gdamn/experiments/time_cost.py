@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from ..runs import pool
 from ..runs import run as runs
-from .experiment import Ask, Content, Found, claim
+from .experiment import Ask, Content, Results, claim
 from .units import Unit
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def plan(ask: Ask) -> list[Unit]:
     """A short fit per value and seed; sizes are part of the configuration."""
     ask = replace(ask, datasets=("sbm",))
     spec = ask.specs("sbm", METHODS)["gdamn"]
-    asked = {key.rpartition(".")[2] for key in ask.settings}
-    short = {key: value for key, value in SHORT.items() if key not in asked}
+    names = {key.rpartition(".")[2] for key in ask.settings}
+    short = {key: value for key, value in SHORT.items() if key not in names}
     if spec.changed({}, short).settings["epochs"] < 3:
         raise ConfigError("time needs 3 epochs or more, because the first ones aren't counted; raise epochs.")
     units = []
@@ -107,19 +107,19 @@ class EpochClock:
         self.last = time.process_time()
 
 
-def conclude(ask: Ask, found: Found) -> dict[str, Any]:
+def conclude(ask: Ask, results: Results) -> dict[str, Any]:
     """Times by size, the exponent of each sweep, and the paper's bound on it."""
     numbers: dict[str, Any] = {}
     for axis, values in SWEEPS.items():
         seconds = {
             phase: [
-                statistics.median(found[name_of(axis, value), seed]["seconds"][phase] for seed in ask.seeds)
+                statistics.median(results[name_of(axis, value), seed]["seconds"][phase] for seed in ask.seeds)
                 for value in values
             ]
             for phase in PHASES
         }
         per_seed = {
-            phase: [[found[name_of(axis, v), seed]["seconds"][phase] for seed in ask.seeds] for v in values]
+            phase: [[results[name_of(axis, v), seed]["seconds"][phase] for seed in ask.seeds] for v in values]
             for phase in PHASES
         }
         exponents = {phase: exponent(values, seconds[phase]) for phase in PHASES}
@@ -143,9 +143,9 @@ def bounded(axis: str, sweep: Content) -> dict[str, Any]:
     bound, exponent = BOUNDS[axis], sweep["exponents"]["M-step"]
     times = [1000 * second for second in sweep["seconds"]["M-step"]]
     values = sweep["values"]
-    how = f"linearly with the {NOUNS[axis]}" if bound == 1 else f"with the square of the {NOUNS[axis]}"
+    growth = f"linearly with the {NOUNS[axis]}" if bound == 1 else f"with the square of the {NOUNS[axis]}"
     return claim(
-        f"a layer of p costs O(|V|FF' + |E|CC + |E_z|F'F''), so that an epoch should grow at most {how}",
+        f"a layer of p costs O(|V|FF' + |E|CC + |E_z|F'F''), so that an epoch should grow at most {growth}",
         exponent <= bound + SLACK,
         f"an epoch of the M-step takes {times[0]:.1f} ms of processor time at {values[0]:,} {NOUNS[axis]} "
         f"and {times[-1]:.1f} ms at {values[-1]:,}; over the larger half of the sweep it grows with the power "

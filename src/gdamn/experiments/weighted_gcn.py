@@ -36,26 +36,26 @@ class WeightedGCN(GCNClassifier):
         if self.weights is not None:
             adjacency = Adjacency(problem.structure, as_tensor(self.weights).to(problem.device))
             forward = lambda key: network(adjacency, [problem.x], key)  # noqa: E731
-        seen: list[NDArray[np.int16]] = []
+        predictions: list[NDArray[np.int16]] = []
 
         def remembering(key: Key | None) -> Tensor:
             logits = forward(key)
             if key is None:  # an evaluation, one after each epoch
-                seen.append(logits.argmax(1).cpu().numpy().astype(np.int16))
+                predictions.append(logits.argmax(1).cpu().numpy().astype(np.int16))
             return logits
 
-        self.epoch_predictions_ = seen
+        self.epoch_predictions_ = predictions
         return network, remembering
 
     def memory(self) -> Part:
         """The predictions so far: a fit that goes on has those of the epochs before."""
-        seen = self.epoch_predictions_
+        predictions = self.epoch_predictions_
 
         def save() -> list[Tensor]:
-            return [torch.from_numpy(predicted) for predicted in seen]
+            return [torch.from_numpy(predicted) for predicted in predictions]
 
         def load(kept: list[Tensor]) -> None:
-            seen[:] = [predicted.numpy() for predicted in kept]
+            predictions[:] = [predicted.numpy() for predicted in kept]
 
         return Part(save, load)
 

@@ -40,14 +40,14 @@ def markdown(content: Mapping[str, Any], columns: Any, rows: Any) -> str:
 
 def warnings(content: Mapping[str, Any]) -> list[str]:
     """What keeps the numbers from being compared with the paper's."""
-    found = []
+    lines = []
     others = content["protocol"]["not_in_the_paper"]
     if others:
-        found.append(f"On {', '.join(others)}, which the paper doesn't use here: its statements are about other data.")
+        lines.append(f"On {', '.join(others)}, which the paper doesn't use here: its statements are about other data.")
     if content["changed_settings"]:
         changed = ", ".join(f"{key} = {value}" for key, value in content["changed_settings"].items())
-        found.append(f"Not with the presets: {changed}.")
-    return found
+        lines.append(f"Not with the presets: {changed}.")
+    return lines
 
 
 def how_measured(protocol: Mapping[str, Any]) -> str:

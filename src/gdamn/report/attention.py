@@ -25,17 +25,17 @@ def attention(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> di
     graph = fit.graph
     counts = next(result.edges for result in results if result.seed == fit.seed)
     assert counts is not None
-    made: list[Chart] = []
+    chart_list: list[Chart] = []
     if counts.within + counts.between:
         for name, title, weights in (
             ("before", "Between classes, before", graph.weights),
             ("after", "Between classes, after", fit.weights["stable"]),
         ):
-            made.append(strength_chart(fit, name, title, weights))
-        made.append(hard_histogram(counts))
+            chart_list.append(strength_chart(fit, name, title, weights))
+        chart_list.append(hard_histogram(counts))
     between = [graph.inter_class_share(weights) for weights in (graph.weights, fit.weights["stable"])]
     return {
-        "charts": made,
+        "charts": chart_list,
         "table": cut_table(results),
         "totals": [whole(counts.edges), whole(counts.within), whole(counts.between)],
         "between": None if np.isnan(between[0]) else [percent(share) for share in between],
@@ -52,24 +52,24 @@ def strength_chart(fit: SeedFit, name: str, title: str, weights: Any) -> Chart:
     names = [graph.class_names[c] for c in at]
     shares = shares[np.ix_(at, at)]
     own_class = float(np.nanmean(np.diag(shares)))
-    says = (
+    text = (
         "Of the weight that reaches a class (row), the share from each class (column); from its own: "
         f"{percent(own_class)}."
     )
     if len(at) < graph.num_classes:
-        says += f" The {len(at)} most frequent of {graph.num_classes} classes."
+        text += f" The {len(at)} most frequent of {graph.num_classes} classes."
     label = f"{title}: a matrix of the share of weight between classes; {percent(own_class)} comes from the own class"
     svg = charts.matrix_chart(shares, names, f"strength-{name}", label, "receiving class", "sending class")
     short = [visible(n, 40) for n in names]
     rows: list[list[Cell]] = [
         [(n, n), *((percent(float(s)), float(s)) for s in row)] for n, row in zip(short, shares, strict=True)
     ]
-    return Chart(title, svg, says, Table(title, ["receiving class", *short], rows, short, False))
+    return Chart(title, svg, text, Table(title, ["receiving class", *short], rows, short, False))
 
 
 def hard_histogram(counts: measures.EdgeCounts) -> Chart:
     """Hard attention of edges within and between classes."""
-    says = (
+    text = (
         f"{percent(counts.between_cut / max(counts.between, 1))} of the edges between classes were cut, and "
         f"{percent(counts.within_cut / max(counts.within, 1))} of those within a class. Known labels only."
     )
@@ -81,7 +81,7 @@ def hard_histogram(counts: measures.EdgeCounts) -> Chart:
             rows.append([*cells(f"{low:.2f} to {high:.2f}"), (whole(within), within), (whole(between), between)])
     columns = ("hard attention", "within a class", "between classes")
     numbers = Table("Edges by hard attention", columns, rows, columns[1:], False)
-    return Chart("Hard attention", charts.hard_chart(counts.histogram), says, numbers)
+    return Chart("Hard attention", charts.hard_chart(counts.histogram), text, numbers)
 
 
 def cut_table(results: Sequence[SeedResult]) -> Table:

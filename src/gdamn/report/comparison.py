@@ -55,17 +55,19 @@ def tiles(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The method of the highest mean and whether the tests separate it, and how many were compared."""
     best = next((r for r in result["results"] if r["method"] == result["best"]), None)
     seeds = max(len(r["protocol"]["seeds"]) for r in result["results"])
-    found = [("Methods", str(len(result["results"])), f"up to {seeds} seeds each, the same for all")]
+    rows = [("Methods", str(len(result["results"])), f"up to {seeds} seeds each, the same for all")]
     if best is not None:
-        close = [r for r in result["results"] if r is not best and not separated(result["tests"].get(r["method"]))]
-        name = "Highest mean on test" if close or len(result["results"]) == 1 else "Best on test"
+        unseparated = [
+            r for r in result["results"] if r is not best and not separated(result["tests"].get(r["method"]))
+        ]
+        name = "Highest mean on test" if unseparated or len(result["results"]) == 1 else "Best on test"
         nodes = spread_nodes(best["test_accuracy"])
         parts = [f"{accuracy_text(best['test_accuracy'])} %{f' of {nodes}' if nodes else ''}"]
-        if close:
-            first = close[0]["method"]
+        if unseparated:
+            first = unseparated[0]["method"]
             parts.append(f"not separated from {visible(first, 24)} ({chance(result['tests'].get(first))})")
-        found.insert(0, (name, visible(best["method"], 24), ", ".join(parts)))
-    return found
+        rows.insert(0, (name, visible(best["method"], 24), ", ".join(parts)))
+    return rows
 
 
 def method_table(outcome: Outcome) -> Table:

@@ -123,9 +123,9 @@ def write_csv(path: Path, fits: Mapping[Fit, Mapping[str, Any]]) -> None:
         cells = [f"{value:.6g}" if isinstance(value, float) else value for value in values]
         columns[key] = np.array(cells, dtype=object)
     for part in ("test", "val"):
-        found = [measured(fit[f"{part}_accuracy"], fit.get(f"{part}_nodes")) for fit in fits.values()]
-        ends = [each["interval_95"] or ["", ""] for each in found]
-        columns[f"{part}_nodes"] = np.array([each["nodes"] or "" for each in found], dtype=object)
+        entries = [measured(fit[f"{part}_accuracy"], fit.get(f"{part}_nodes")) for fit in fits.values()]
+        ends = [each["interval_95"] or ["", ""] for each in entries]
+        columns[f"{part}_nodes"] = np.array([each["nodes"] or "" for each in entries], dtype=object)
         for at, name in enumerate(("low", "high")):
             cells = [f"{end[at]:.6g}" if end[at] != "" else "" for end in ends]
             columns[f"{part}_{name}"] = np.array(cells, dtype=object)

@@ -64,12 +64,12 @@ class Selection:
     edges: NDArray[np.int64]
 
 
-def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[str, Any]:
+def explorer(fit: SeedFit, budget: Budget, node_ids: Sequence[str] = ()) -> dict[str, Any]:
     """The explorer's data."""
     graph, weights = fit.graph, fit.weights
     all_pairs = pairs(graph)
     ranked = suspects(graph, fit.probabilities, None if weights is None else weights["hard"], SUSPICIOUS)
-    chosen = select(fit, all_pairs, ranked.at, budget, find(fit, wanted))
+    chosen = select(fit, all_pairs, ranked.at, budget, find(fit, node_ids))
     number_of = np.full(graph.num_nodes, -1, np.int64)
     number_of[chosen.nodes] = np.arange(len(chosen.nodes))
     at = chosen.edges
@@ -98,19 +98,19 @@ def explorer(fit: SeedFit, budget: Budget, wanted: Sequence[str] = ()) -> dict[s
     return data
 
 
-def find(fit: SeedFit, wanted: Sequence[str]) -> list[int]:
+def find(fit: SeedFit, node_ids: Sequence[str]) -> list[int]:
     """The numbers of nodes that were asked for by their ids."""
-    if not wanted:
+    if not node_ids:
         return []
     by_id = {str(name): number for number, name in enumerate(fit.graph.node_ids.tolist())}
-    for name in wanted:
+    for name in node_ids:
         if name not in by_id:
             raise ConfigError(f"The graph has no node '{name}'; give an id that stands in predictions.csv.")
-    return [by_id[name] for name in wanted]
+    return [by_id[name] for name in node_ids]
 
 
 def select(
-    fit: SeedFit, all_pairs: NDArray[np.int64], suspects: NDArray[np.int64], budget: Budget, wanted: Sequence[int]
+    fit: SeedFit, all_pairs: NDArray[np.int64], suspects: NDArray[np.int64], budget: Budget, first_nodes: Sequence[int]
 ) -> Selection:
     """The whole graph where it fits, else as many nodes with their neighbours as do."""
     graph = fit.graph
@@ -118,7 +118,7 @@ def select(
         return Selection(np.arange(graph.num_nodes), graph.num_nodes, all_pairs)
     ends = np.stack([graph.rows[suspects], graph.indices[suspects]], axis=1).ravel()
     lot = np.random.default_rng(0).permutation(graph.num_nodes)
-    order = np.concatenate([np.asarray(wanted, np.int64), ends, lot])
+    order = np.concatenate([np.asarray(first_nodes, np.int64), ends, lot])
     order = order[np.sort(np.unique(order, return_index=True)[1])]
     count = len(order)
     while True:

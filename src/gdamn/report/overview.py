@@ -47,15 +47,15 @@ def meaning(run: RunFolder) -> str:
     """What the method is, where the package knows it."""
     from ..estimators.registry import METHODS
 
-    known = METHODS.get(run.spec.method)
-    return f": {known.summary} ({known.reference})" if known else ""
+    method = METHODS.get(run.spec.method)
+    return f": {method.summary} ({method.reference})" if method else ""
 
 
 def data_text(run: RunFolder) -> str:
     """The data set with what was changed of it."""
     noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
-    given = {key: value for key, value in run.spec.options.items() if key not in RECORDED}  # config.toml has those
-    options = "".join(f", {visible(key)} = {visible(value)}" for key, value in given.items())
+    changed = {key: value for key, value in run.spec.options.items() if key not in RECORDED}  # config.toml has those
+    options = "".join(f", {visible(key)} = {visible(value)}" for key, value in changed.items())
     return f"{visible(run.spec.dataset)}{noise}{options}"
 
 
@@ -77,7 +77,7 @@ def has_preset(name: str, dataset: str) -> bool:
     return bool(preset(dataset, METHODS[name].presets or name))
 
 
-def changed_from_preset(name: str, dataset: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+def changed_from_preset(name: str, dataset: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """Those of the settings that differ from the preset; None for a method of the user's own, which isn't imported."""
     from ..estimators.registry import METHODS
 
@@ -85,9 +85,9 @@ def changed_from_preset(name: str, dataset: str, given: Mapping[str, Any]) -> di
     if method is None or ":" in name:
         return None
     quick = {"GDAMN": Settings, "GDAMNPlus": PlusSettings}.get(method.where[1])  # known without importing torch
-    made = (quick or method.estimator().settings_class).make(**method.settings(dataset))
-    usual = dataclasses.asdict(made)
-    return {key: value for key, value in given.items() if usual.get(key) != value and key != "seed"}
+    defaults = (quick or method.estimator().settings_class).make(**method.settings(dataset))
+    usual = dataclasses.asdict(defaults)
+    return {key: value for key, value in settings.items() if usual.get(key) != value and key != "seed"}
 
 
 def settings(run: RunFolder) -> list[tuple[str, str]]:

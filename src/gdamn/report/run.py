@@ -127,7 +127,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page:
 def remarks(results: Sequence[SeedResult]) -> list[str]:
     """What people should know before they trust the page, a sentence each."""
     early = [result.seed for result in results if result.before_em]
-    return [text for text in (sections.few(results), before_em_sentence(early, len(results))) if text is not None]
+    return [text for text in (sections.caveat(results), before_em_sentence(early, len(results))) if text is not None]
 
 
 def files(run: RunFolder, page: Path) -> dict[str, Any]:

@@ -29,19 +29,19 @@ LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "
 def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
     """The numbers at the top: name, number, remark."""
     test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
-    found = [
+    rows = [
         (name, *tile_text(a, len(results)))
         for name, a in (("Test accuracy", test), ("Validation accuracy", validation))
         if a["mean"] is not None
     ]
     bins = pooled(results)
     if bins is not None:
-        found.append(("Calibration error", percent(bins.error), f"confidence against accuracy, {pooled_nodes(bins)}"))
+        rows.append(("Calibration error", percent(bins.error), f"confidence against accuracy, {pooled_nodes(bins)}"))
     edges = [result.edges for result in results if result.edges is not None]
     if edges:
         cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
-        found.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
-    return found
+        rows.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
+    return rows
 
 
 def tile_text(spread: Mapping[str, Any], count: int) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def pooled_nodes(bins: Calibration) -> str:
     return accuracy.count_text([int(bins.count.sum())])
 
 
-def few(results: Sequence[SeedResult]) -> str | None:
+def caveat(results: Sequence[SeedResult]) -> str | None:
     """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
     return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
 
@@ -113,9 +113,9 @@ def classes(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | Non
 
 def class_table(tables: Sequence[measures.Ints], names: Sequence[str]) -> Table:
     """A row per class; over several seeds mean ± standard deviation."""
-    found = [measures.precision_recall(table) for table in tables]
+    measured = [measures.precision_recall(table) for table in tables]
     several = len(tables) > 1
-    spreads = [measures.over_seeds([pair[at] for pair in found]) for at in (0, 1)]
+    spreads = [measures.over_seeds([pair[at] for pair in measured]) for at in (0, 1)]
     support = np.mean([table.sum(axis=1) for table in tables], axis=0)
     rows: list[list[Cell]] = []
     for c, name in enumerate(names):
@@ -140,21 +140,21 @@ def confusion_chart(table: measures.Ints, names: Sequence[str]) -> Chart:
         shares = (table / table.sum(axis=1, keepdims=True))[np.ix_(at, at)]
     listed = [names[c] for c in at]
     label = "Confusion matrix: of the nodes of a class, the share predicted as each class, in per cent"
-    says = "Of the nodes of each class (row), the share in per cent that was predicted as each class (column)."
+    text = "Of the nodes of each class (row), the share in per cent that was predicted as each class (column)."
     if len(at) < len(names):
-        says += f" The {len(at)} most frequent of {len(names)} classes."
+        text += f" The {len(at)} most frequent of {len(names)} classes."
     svg = charts.matrix_chart(shares, listed, "confusion", label, "true class", "predicted class")
     short = [visible(name, 40) for name in listed]
     rows: list[list[Cell]] = [
         [(name, name), *((str(n), int(n)) for n in table[c, at])] for name, c in zip(short, at, strict=True)
     ]
     numbers = Table("Nodes by true class (row) and predicted class", ["true class", *short], rows, short, False)
-    return Chart("Confusion matrix", svg, says, numbers)
+    return Chart("Confusion matrix", svg, text, numbers)
 
 
 def calibration(bins: Calibration) -> Chart:
     """Confidence against accuracy."""
-    says = (
+    text = (
         "Nodes are grouped by their confidence, the calibrated probability of the predicted class; on the dashed line "
         "a model is right as often as it is sure. The mean distance (expected calibration error) is "
         f"{percent(bins.error)}, over {pooled_nodes(bins)}."
@@ -162,24 +162,24 @@ def calibration(bins: Calibration) -> Chart:
     rows: list[list[Cell]] = []
     for at in np.flatnonzero(bins.count):
         count = int(bins.count[at])
-        confidence, right = float(bins.confidence[at] / count), float(bins.right[at] / count)
+        confidence, share_right = float(bins.confidence[at] / count), float(bins.right[at] / count)
         rows.append(
             [
                 *cells(f"{at / BINS:.2f} to {(at + 1) / BINS:.2f}"),
                 (whole(count), count),
                 (percent(confidence), confidence),
-                (percent(right), right),
+                (percent(share_right), share_right),
             ]
         )
     columns = ("confidence", "nodes", "mean confidence", "predicted right")
     numbers = Table("Calibration by bin", columns, rows, columns[1:], False)
-    return Chart("Calibration", charts.calibration_chart(bins), says, numbers)
+    return Chart("Calibration", charts.calibration_chart(bins), text, numbers)
 
 
 def learning(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
     """Accuracy and loss over the epochs; None where the method has none."""
     others = [result.history for result in results if result.seed != fit.seed]
-    made = (
+    curves = (
         charts.learning_chart(fit.history, others, fit.best, ACCURACIES, "accuracy-curve", "accuracy"),
         charts.learning_chart(fit.history, others, fit.best, LOSSES, "loss-curve", "loss", log=True),
     )
@@ -189,18 +189,18 @@ def learning(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | No
         ("Accuracy over epochs", "Measured in the phases that train the feature network." if several else ""),
         ("Loss over epochs", "Each phase has an objective of its own; compare within a phase." if several else ""),
     )
-    found = [Chart(title, svg, says) for svg, (title, says) in zip(made, titles, strict=True) if svg is not None]
-    if not found:
+    chart_list = [Chart(title, svg, text) for svg, (title, text) in zip(curves, titles, strict=True) if svg is not None]
+    if not chart_list:
         return None
     starts = [f"{what} ({name})" for phase, (name, what) in charts.PRE_TRAININGS.items() if phase in phases]
-    return {"charts": found, "chosen": chosen(fit), "phases": len(phases), "starts": starts}
+    return {"charts": chart_list, "chosen": chosen_epoch(fit), "phases": len(phases), "starts": starts}
 
 
-def chosen(fit: SeedFit) -> str:
+def chosen_epoch(fit: SeedFit) -> str:
     """The chosen epoch in words; empty where none is recorded."""
     best = fit.best
     if "epoch" not in best:
         return ""
-    right = best.get("val_accuracy")
+    value = best.get("val_accuracy")
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
-    return where + ("" if right is None else f", validation accuracy {accuracy.full(right, fit.temperature.nodes)}")
+    return where + ("" if value is None else f", validation accuracy {accuracy.full(value, fit.temperature.nodes)}")

@@ -45,21 +45,21 @@ def check_output(
     try:
         if path.is_dir():
             raise OutputError(f"Can't write '{path}': it is a folder; name a file.")
-        stands = path.exists()
+        exists = path.exists()
     except OutputError:
         raise
     except OSError as cause:
         raise io.output_error(path, cause) from None
-    if stands and not force:
+    if exists and not force:
         raise OutputError(f"'{path}' exists; pass --force to replace it, or choose another name.")
 
 
 def check_apart(path: Path, inputs: Sequence[Path | None]) -> None:
     """Refuse to write over, or into, what the command itself reads."""
     target = _whole(path)
-    for given in inputs:
-        if given is not None and _whole(given) in (target, *target.parents):
-            raise OutputError(f"Can't write '{path}': the command reads '{given}'; choose another name.")
+    for source in inputs:
+        if source is not None and _whole(source) in (target, *target.parents):
+            raise OutputError(f"Can't write '{path}': the command reads '{source}'; choose another name.")
 
 
 def check_not_of_run(path: Path, run: Path) -> None:

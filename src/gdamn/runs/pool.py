@@ -96,13 +96,13 @@ def thread_variables(threads: int) -> Iterator[None]:
 @contextmanager
 def _environment(names: Sequence[str], threads: int) -> Iterator[None]:
     """Set these variables, and put back what was there, but for what must stay."""
-    before = {name: os.environ.get(name) for name in names}
+    previous = {name: os.environ.get(name) for name in names}
     imported = {name for name in names if _fixed(name)}
     os.environ.update(dict.fromkeys(names, str(threads)))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             if _fixed(name) and name not in imported:
                 continue
             if value is None:
@@ -123,13 +123,13 @@ def thread_limit(threads: int) -> Iterator[None]:
 
     from ..kernels import set_threads
 
-    before, kernels_before = torch.get_num_threads(), set_threads(threads)
+    torch_threads, kernel_threads = torch.get_num_threads(), set_threads(threads)
     torch.set_num_threads(threads)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
-        set_threads(kernels_before)
+        torch.set_num_threads(torch_threads)
+        set_threads(kernel_threads)
 
 
 def _in_processes(
@@ -142,14 +142,14 @@ def _in_processes(
     workers: dict[Connection, BaseProcess] = {}
     try:
         for _ in range(min(jobs, len(todo))):
-            ours, theirs = context.Pipe()
-            worker = context.Process(target=_serve, args=(theirs, work, threads, progress is not None), daemon=True)
+            parent_end, worker_end = context.Pipe()
+            worker = context.Process(target=_serve, args=(worker_end, work, threads, progress is not None), daemon=True)
             with _environment(THREAD_VARIABLES, threads):  # a worker takes over what is set while it starts
-                workers[ours] = worker
+                workers[parent_end] = worker
                 _start(worker)
-            theirs.close()
-            busy[ours] = waiting.pop()
-            ours.send(busy[ours])
+            worker_end.close()
+            busy[parent_end] = waiting.pop()
+            parent_end.send(busy[parent_end])
         while busy:
             for pipe in wait(list(busy)):
                 assert isinstance(pipe, Connection)
@@ -181,11 +181,11 @@ def _start(worker: BaseProcess) -> None:
         worker.start()
         return
     resource_tracker.ensure_running()  # the first start would do it, and let the signal through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
     try:
         worker.start()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _receive(pipe: Connection, worker: BaseProcess, task: Task) -> tuple[str, Any]:
@@ -195,9 +195,9 @@ def _receive(pipe: Connection, worker: BaseProcess, task: Task) -> tuple[str, An
     except (EOFError, OSError):
         worker.join(timeout=5)
         code = worker.exitcode
-        how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
+        ending = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
         raise TrainingError(
-            f"The process that trained {task_name(task)} {how} (often: out of memory); try fewer --jobs."
+            f"The process that trained {task_name(task)} {ending} (often: out of memory); try fewer --jobs."
         ) from None
     return kind, content
 

@@ -44,10 +44,10 @@ def is_single(path: Path) -> bool:
 def read_result(path: Path, method: str | None = None, dataset: str | None = None) -> dict[str, Any]:
     """One result of a file; method and data set choose where it has several."""
     results = read_results_of(path)
-    found = [r for r in results if method in (None, r["method"]) and dataset in (None, r["dataset"])]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(f"{r['method']} on {r['dataset']}" for r in (found or results)[:40])
+    matching = [r for r in results if method in (None, r["method"]) and dataset in (None, r["dataset"])]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(f"{r['method']} on {r['dataset']}" for r in (matching or results)[:40])
     raise DataError(f"'{path}' has {names or 'no result'}; choose one with --method and --dataset.")
 
 
@@ -72,12 +72,12 @@ def replicate(
     return [
         {
             "seed": seed,
-            "published": before,
-            "now": after,
-            "same": before == after,
-            **about(after, nodes_at(accuracy, at)),
+            "published": old,
+            "now": new,
+            "same": old == new,
+            **about(new, nodes_at(accuracy, at)),
         }
-        for at, (seed, before, after) in enumerate(
+        for at, (seed, old, new) in enumerate(
             zip(seeds, published["test_accuracy"]["per_seed"], accuracy["per_seed"], strict=False)
         )
     ]

@@ -19,18 +19,18 @@ MOST = 1e15
 def check_result(result: Any, path: Path) -> dict[str, Any]:
     """The result, if it is as ``gdamn train`` writes it: config, protocol and accuracies of the same seeds."""
     try:
-        wrong = _wrong(result)
-        if not wrong:
+        problem_text = _first_problem(result)
+        if not problem_text:
             RunSpec.from_dict(result["config"], str(path))
     except ConfigError as problem:
-        wrong = f"its config can't be ({in_short(problem)})"
-    if wrong:
-        raise DataError(f"'{path}' isn't a result of gdamn train: {wrong}.")
+        problem_text = f"its config can't be ({in_short(problem)})"
+    if problem_text:
+        raise DataError(f"'{path}' isn't a result of gdamn train: {problem_text}.")
     made: dict[str, Any] = result
     return made
 
 
-def _wrong(result: Any) -> str:
+def _first_problem(result: Any) -> str:
     """The first thing that can't be, in words; empty where all can."""
     if not isinstance(result, dict):
         return "it lacks config, test_accuracy and protocol"
@@ -46,10 +46,10 @@ def _wrong(result: Any) -> str:
     for name in ("test_accuracy", "val_accuracy"):
         if not _is_spread(result[name], len(seeds)):
             return f"its {name} isn't mean, std and a share per seed"
-    return _wrong_extras(result, len(seeds))
+    return _problem_of_extras(result, len(seeds))
 
 
-def _wrong_extras(result: Mapping[str, Any], seeds: int) -> str:
+def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
     """What is wrong with the entries that not every result has."""
     for name in ("seconds_per_seed", "epochs_per_seed"):
         values = result.get(name, [0] * seeds)
@@ -58,15 +58,15 @@ def _wrong_extras(result: Mapping[str, Any], seeds: int) -> str:
     return "" if isinstance(result.get("versions", {}), dict) else "its versions have the wrong type"
 
 
-def _is_spread(found: Mapping[str, Any], seeds: int) -> bool:
+def _is_spread(spread: Mapping[str, Any], seeds: int) -> bool:
     """Whether it is what :func:`gdamn.runs.spread` makes."""
-    each = found.get("per_seed")
+    each = spread.get("per_seed")
     if not isinstance(each, list) or len(each) != seeds or not all(v is None or _is_number(v, 1) for v in each):
         return False
-    nodes = found.get("nodes", [None] * seeds)
+    nodes = spread.get("nodes", [None] * seeds)
     if not isinstance(nodes, list) or len(nodes) != seeds or not all(n is None or _is_count(n) for n in nodes):
         return False
-    mean, std = found.get("mean"), found.get("std")
+    mean, std = spread.get("mean"), spread.get("std")
     if mean is None:
         return std is None and all(v is None for v in each)
     return _is_number(mean, 1) and _is_number(std, 1)

@@ -63,8 +63,8 @@ def run(
         if not execution.force:
             check_unfinished(out, config)
         with working_in(out, "run"):
-            of_seeds = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
-            Store(out).remove_leftovers([*RUN_FILES, *of_seeds])
+            seed_files = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
+            Store(out).remove_leftovers([*RUN_FILES, *seed_files])
             results = finished_seeds(spec, out)
             missing = [seed for seed in spec.seeds if seed not in results]
             work, keep = partial(run_seed, spec, out, execution.data_root, group), results.__setitem__
@@ -277,10 +277,10 @@ def spread_of(results: Sequence[Mapping[str, Any]], part: str) -> dict[str, Any]
 
 def spread(values: Sequence[float | None]) -> dict[str, Any]:
     """Mean, standard deviation of the sample (0 for one value) and the values; None where there is nothing."""
-    known = [value for value in values if value is not None]
+    numbers = [value for value in values if value is not None]
     return {
-        "mean": statistics.fmean(known) if known else None,
-        "std": (statistics.stdev(known) if len(known) > 1 else 0.0) if known else None,
+        "mean": statistics.fmean(numbers) if numbers else None,
+        "std": (statistics.stdev(numbers) if len(numbers) > 1 else 0.0) if numbers else None,
         "per_seed": list(values),
     }
 

@@ -66,8 +66,8 @@ class RunSpec:
 
         own_methods.register(self.method)
         with own_methods.told(self.method):
-            made = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
-        settings = {key: value for key, value in made.get_params().items() if key != "seed" and value is not None}
+            estimator = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
+        settings = {key: value for key, value in estimator.get_params().items() if key != "seed" and value is not None}
         if settings.get("device", "auto") not in ("auto", "cpu") and not own_methods.is_own(self.method):
             from ..model.problem import choose_device
 
@@ -105,25 +105,25 @@ class RunSpec:
     def from_dict(cls, values: Mapping[str, Any], where: str) -> RunSpec:
         """From plain data; ``where`` names its origin in errors."""
         kinds = {"version": str, "dataset": str, "method": str, "seeds": list, "options": dict, "settings": dict}
-        given = {key: value for key, value in values.items() if key != "version"}
+        fields = {key: value for key, value in values.items() if key != "version"}
         for key, value in values.items():
             if key not in {*kinds, "noise"}:
                 known = ", ".join([*kinds, "noise"])
                 newer = _newer(values.get("version"))
                 raise ConfigError(f"'{where}' has an unknown entry '{key}'; a run is described by {known}.{newer}")
-            right = isinstance(value, kinds.get(key, (int, float))) and not isinstance(value, bool)
-            if not right:
+            right_type = isinstance(value, kinds.get(key, (int, float))) and not isinstance(value, bool)
+            if not right_type:
                 raise ConfigError(f"'{where}' gives {value!r} for '{key}', which has the wrong type.")
-        if "dataset" not in given:
+        if "dataset" not in fields:
             raise ConfigError(f"'{where}' names no data set; add a line such as dataset = \"cora\".")
-        if not is_path(given["dataset"]):
-            given["dataset"] = given["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
-        given["seeds"] = tuple(given.get("seeds", (0,)))
+        if not is_path(fields["dataset"]):
+            fields["dataset"] = fields["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
+        fields["seeds"] = tuple(fields.get("seeds", (0,)))
         try:
-            given["noise"] = float(given.get("noise", 0.0))
+            fields["noise"] = float(fields.get("noise", 0.0))
         except OverflowError:
             raise ConfigError(f"'{where}' gives a noise that is too large.") from None
-        return cls(**given)
+        return cls(**fields)
 
 
 def seed_advice(value: Any) -> str:

@@ -178,8 +178,8 @@ def tune(
     search = Search(spec, out, space or space_of(spec.method), graphs)
     with working_in(out, "search"):
         Store(out).remove_leftovers(["trials.jsonl", "best.toml"])
-        asked = {"seeds": list(spec.seeds), "noise": spec.noise, "space": search.space}
-        study = open_study(out, f"{spec.dataset}/{spec.method}", asked)
+        conditions = {"seeds": list(spec.seeds), "noise": spec.noise, "space": search.space}
+        study = open_study(out, f"{spec.dataset}/{spec.method}", conditions)
         done = list(finished(study))
         with stoppable(done, trials, "trials"):
             while len(done) < trials:

@@ -27,7 +27,7 @@ FAILED = "failed"
 """The attribute of a trial whose fit came to no end, with the reason: it isn't proposed again."""
 
 
-def open_study(out: Path, name: str, asked: Mapping[str, Any]) -> optuna.Study:
+def open_study(out: Path, name: str, conditions: Mapping[str, Any]) -> optuna.Study:
     """The study in the folder, new or as it was left; a search of something else is refused."""
     import optuna
     from optuna.storages import JournalStorage
@@ -39,16 +39,16 @@ def open_study(out: Path, name: str, asked: Mapping[str, Any]) -> optuna.Study:
     try:
         storage = JournalStorage(JournalFileBackend(str(path)))
         study = optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
-        before = study.user_attrs.get("asked")
+        recorded = study.user_attrs.get("asked")
     except OSError as cause:
         raise io.output_error(path, cause) from cause
     except (ValueError, KeyError, TypeError):
         raise DataError(f"'{path}' is damaged; remove it to begin the search anew, or choose another --out.") from None
-    now = json.loads(io.to_json(asked))
+    now = json.loads(io.to_json(conditions))
     for key, value in now.items():
-        if before is not None and before.get(key) != value:
+        if recorded is not None and recorded.get(key) != value:
             raise OutputError(f"'{out}' holds a search with another {key}; choose another --out.")
-    if before is None:
+    if recorded is None:
         study.set_user_attr("asked", now)
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         study.tell(trial.number, state=TrialState.FAIL)

@@ -41,11 +41,11 @@ BY_WEIGHT = "approximate: q is no GCN of two layers or more, so this is the neig
 class Recorder(Adjacency):
     """An adjacency that remembers the messages and the bias of the last propagation."""
 
-    seen: list[tuple[Tensor, Tensor | None]] = field(default_factory=list)
+    recorded: list[tuple[Tensor, Tensor | None]] = field(default_factory=list)
 
     def propagate(self, h: Tensor, key: Key | None, bias: Tensor | None = None) -> Tensor:
         """Σ_j α_ij h_j plus the bias, and keep h and the bias."""
-        self.seen[:] = [(h, bias)]
+        self.recorded[:] = [(h, bias)]
         return super().propagate(h, key, bias)
 
 
@@ -90,13 +90,13 @@ def explain(model: NodeClassifier, graph: Graph, predictions: Predictions, node:
 
 def described(graph: Graph, predictions: Predictions, node: int) -> dict[str, Any]:
     """A node's id, its label by q and its part in the fit."""
-    known = bool(graph.train_mask[node])
+    is_training_node = bool(graph.train_mask[node])
     return {
         "node": str(graph.node_ids[node]),
         "predicted": graph.class_names[predictions.predicted[node]],
         "confidence": float(predictions.confidence[node]),
         "split": str(predictions.split[node]),
-        "training_label": graph.class_names[graph.labels[node]] if known else None,
+        "training_label": graph.class_names[graph.labels[node]] if is_training_node else None,
     }
 
 
@@ -120,8 +120,8 @@ def opinions(model: GDAMN, predictions: Predictions, node: int) -> dict[str, dic
     }
     names = predictions.graph.class_names
     return {
-        who: {names[at]: float(values[at]) for at in np.argsort(-values, kind="stable")}
-        for who, values in distributions.items()
+        network: {names[at]: float(values[at]) for at in np.argsort(-values, kind="stable")}
+        for network, values in distributions.items()
     }
 
 
@@ -148,6 +148,6 @@ def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDAr
         probabilities = torch.softmax(logits, dim=1).cpu().numpy()
     if not np.allclose(probabilities, model.probabilities_, atol=TOLERANCE):
         raise GraphError("q doesn't give its saved answers on this graph: its features have changed since the fit.")
-    (messages, bias), *_ = recorder.seen
+    (messages, bias), *_ = recorder.recorded
     assert bias is not None
     return messages.double().cpu().numpy(), bias.detach().double().cpu().numpy()

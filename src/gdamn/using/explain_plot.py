@@ -31,21 +31,21 @@ def draw(explanation: Mapping[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    neighbours = chosen(explanation["neighbours"])
+    neighbours = drawn_neighbours(explanation["neighbours"])
     figure, axes = plt.subplots(figsize=(9, 8), layout="constrained")
     try:
         with matplotlib.rc_context({"svg.hashsalt": "gdamn"}):
             draw_around(axes, explanation, neighbours)
             decorate(axes, explanation, len(neighbours))
             kind = path.suffix.lower()[1:]
-            nothing = {"Software": None} if kind == "png" else {"Date": None}
+            no_stamp = {"Software": None} if kind == "png" else {"Date": None}
             with io.replacing(path) as temporary:
-                figure.savefig(temporary, dpi=150, format=kind, metadata=nothing)
+                figure.savefig(temporary, dpi=150, format=kind, metadata=no_stamp)
     finally:
         plt.close(figure)
 
 
-def chosen(neighbours: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def drawn_neighbours(neighbours: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that are drawn: of many, the ones that counted most, with some of the cut edges; kept ones first."""
     kept = [each for each in neighbours if not each["cut"]]
     cut = [each for each in neighbours if each["cut"]]
@@ -95,12 +95,12 @@ def decorate(axes: Any, explanation: Mapping[str, Any], drawn: int) -> None:
     """Title, legend and what isn't drawn."""
     from matplotlib.lines import Line2D
 
-    everyone = len(explanation["neighbours"])
-    rest = f"; {drawn} of {everyone} neighbours drawn" if drawn < everyone else ""
+    total = len(explanation["neighbours"])
+    remark = f"; {drawn} of {total} neighbours drawn" if drawn < total else ""
     title = f"Node {_short(explanation['node'], 30)}: {_short(explanation['predicted'], 30)}"
     axes.figure.suptitle(
         f"{title}, confidence {_percent(explanation['confidence'])}\n"
-        f"own message {_percent(explanation['own']['share'])} of the evidence{rest}",
+        f"own message {_percent(explanation['own']['share'])} of the evidence{remark}",
         fontsize=11,
         color=INK,
         parse_math=False,

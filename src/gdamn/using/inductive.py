@@ -78,9 +78,9 @@ def answer(
     return _answer(model, graph, fitted_on, numbers, rounds)
 
 
-def training_graph(model: NodeClassifier, given: Graph | None) -> Graph:
+def training_graph(model: NodeClassifier, graph_of_fit: Graph | None) -> Graph:
     """The graph of the fit: the one given, or the one that a fitted model holds."""
-    graph = given if given is not None else model.graph_
+    graph = graph_of_fit if graph_of_fit is not None else model.graph_
     if graph is None:
         raise GraphError("A loaded model doesn't hold the graph of its fit; pass it as fitted_on.")
     return graph

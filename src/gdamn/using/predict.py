@@ -73,19 +73,19 @@ def describe(raw: NDArray[Any], graph: Graph, temperature: Temperature) -> dict[
         accuracy = float((raw[val].argmax(axis=1) == labels[val]).mean())
         validation = {**measured(accuracy, int(val.sum())), **calibration.report(raw[val], labels[val], temperature)}
     tested = graph.test_mask & (labels >= 0)
-    after = calibration.scaled(raw, temperature.value)
+    calibrated = calibration.scaled(raw, temperature.value)
     return {
         "temperature": temperature.value,
         "calibrated": temperature.fitted,
         "temperature_reason": temperature.reason,
         "warning": temperature.warning,
         "validation": validation,
-        "test": scored(raw, after, tested, labels, temperature.nodes),
+        "test": scored(raw, calibrated, tested, labels, temperature.nodes),
     }
 
 
 def scored(
-    before: NDArray[Any], after: NDArray[Any], chosen: NDArray[np.bool_], labels: NDArray[np.int64], validation: int
+    raw: NDArray[Any], calibrated: NDArray[Any], chosen: NDArray[np.bool_], labels: NDArray[np.int64], validation: int
 ) -> dict[str, Any] | None:
     """Accuracy and calibration errors of nodes whose labels had no part in anything; None without such nodes.
 
@@ -96,9 +96,9 @@ def scored(
     y = labels[chosen]
     enough = min(len(y), validation) >= ENOUGH
     return {
-        **measured(float((after[chosen].argmax(axis=1) == y).mean()), len(y)),
-        "ece_before": calibration.expected_calibration_error(before[chosen], y) if enough else None,
-        "ece_after": calibration.expected_calibration_error(after[chosen], y) if enough else None,
+        **measured(float((calibrated[chosen].argmax(axis=1) == y).mean()), len(y)),
+        "ece_before": calibration.expected_calibration_error(raw[chosen], y) if enough else None,
+        "ece_after": calibration.expected_calibration_error(calibrated[chosen], y) if enough else None,
     }
 
 

@@ -70,8 +70,8 @@ def known_or_predicted(graph: Graph, probabilities: NDArray[Any]) -> Floats:
 
 def differing(probabilities: Floats, a: NDArray[Any], b: NDArray[Any], block: int = 100_000) -> Floats:
     """[P] 1 - Σ_c P(a is c) P(b is c); in blocks, to spare the memory."""
-    made = np.empty(len(a))
+    result = np.empty(len(a))
     for at in range(0, len(a), block):
         part = slice(at, at + block)
-        made[part] = 1 - np.einsum("pc,pc->p", probabilities[a[part]], probabilities[b[part]])
-    return np.maximum(made, 0.0)
+        result[part] = 1 - np.einsum("pc,pc->p", probabilities[a[part]], probabilities[b[part]])
+    return np.maximum(result, 0.0)

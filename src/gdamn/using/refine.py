@@ -84,9 +84,9 @@ def write_refined(path: Path, refined: Refined, predictions: Predictions) -> Non
 def columns(refined: Refined) -> dict[str, NDArray[Any]]:
     """One row per direction, because soft and stable weights of the two differ; the input's weight where it has one."""
     graph = refined.graph
-    given = {} if graph.weights is None else {"weight": graph.weights[refined.chosen]}
+    input_weight = {} if graph.weights is None else {"weight": graph.weights[refined.chosen]}
     ends = {"source": graph.node_ids[refined.sources], "target": graph.node_ids[refined.targets]}
-    return {**ends, **given, **refined.weights}
+    return {**ends, **input_weight, **refined.weights}
 
 
 def write_npz(path: Path, refined: Refined) -> None:
@@ -138,24 +138,24 @@ def write_graphml(path: Path, refined: Refined, predictions: Predictions) -> Non
     graph = refined.graph
     ids = [_xml(name, "node id") for name in graph.node_ids.tolist()]
     classes = [_xml(name, "class") for name in graph.class_names]
-    made = nx.DiGraph() if graph.directed else nx.Graph()
+    output = nx.DiGraph() if graph.directed else nx.Graph()
     split = split_names(graph)
     for at, node in enumerate(ids):
         prediction = {"predicted": classes[predictions.predicted[at]], "confidence": float(predictions.confidence[at])}
-        made.add_node(node, split=str(split[at]), **prediction)
+        output.add_node(node, split=str(split[at]), **prediction)
         if graph.labels[at] >= 0:
-            made.nodes[node]["label"] = classes[graph.labels[at]]
+            output.nodes[node]["label"] = classes[graph.labels[at]]
     for source, target, weights in undirected(refined):
-        made.add_edge(ids[source], ids[target], weight=weights["stable"], **weights)
+        output.add_edge(ids[source], ids[target], weight=weights["stable"], **weights)
     with io.replacing(path) as temporary:
-        nx.write_graphml(made, temporary)
+        nx.write_graphml(output, temporary)
 
 
 def undirected(refined: Refined) -> list[tuple[int, int, dict[str, float]]]:
     """Each edge once, with the mean of the weights of its directions; each entry in a directed graph."""
-    once, which = np.unique(refined.codes, return_inverse=True)
-    count = np.bincount(which, minlength=len(once))
-    means = {name: np.bincount(which, values, minlength=len(once)) / count for name, values in refined.weights.items()}
+    once, index = np.unique(refined.codes, return_inverse=True)
+    count = np.bincount(index, minlength=len(once))
+    means = {name: np.bincount(index, values, minlength=len(once)) / count for name, values in refined.weights.items()}
     first, second = divmod(once, refined.graph.num_nodes)
     return [
         (int(a), int(b), {name: float(means[name][at]) for name in ATTENTION})

@@ -89,15 +89,15 @@ class RunFolder:
             raise DataError(f"The run '{self.path}' has no model (seed-N/{MODEL}); train it again.")
         return seeds
 
-    def choose_seed(self, wanted: int | None) -> int:
+    def choose_seed(self, seed: int | None) -> int:
         """The seed that is asked for, or the first that has a model."""
-        return self.seeds[0] if wanted is None else self._checked(wanted, self.seeds)
+        return self.seeds[0] if seed is None else self._checked(seed, self.seeds)
 
-    def best_seed(self, wanted: int | None = None) -> int:
+    def best_seed(self, seed: int | None = None) -> int:
         """The seed that is asked for, or the one of the highest validation accuracy."""
         accuracies: Sequence[float | None] = self.summary["val_accuracy"]["per_seed"]
-        if wanted is not None:
-            return self._checked(wanted, self.spec.seeds)
+        if seed is not None:
+            return self._checked(seed, self.spec.seeds)
         pairs = zip(self.spec.seeds, accuracies, strict=True)
         return max(pairs, key=lambda pair: -1.0 if pair[1] is None else pair[1])[0]
 

@@ -83,14 +83,14 @@ def make_specs(
     from ...estimators import registry as methods
 
     settings_of = {name: set(methods.method(name).estimator().settings_class.names()) for name in names}
-    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    changes: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in (settings or {}).items():
         takers, name = _takers(key, value, settings_of)
         for taker in takers:
-            given[taker][name] = value
+            changes[taker][name] = value
     common = {"dataset": dataset, "seeds": list(seeds), "noise": noise, "options": dict(options or {})}
     return [
-        RunSpec.from_dict({**common, "method": name, "settings": given[name]}, "the command line") for name in names
+        RunSpec.from_dict({**common, "method": name, "settings": changes[name]}, "the command line") for name in names
     ]
 
 
@@ -163,8 +163,8 @@ def in_order(specs: Sequence[RunSpec]) -> list[Fit]:
 
 def find_finished(store: Store, specs: Sequence[RunSpec], force: bool) -> dict[Fit, dict[str, Any]]:
     """The records of the fits that the folder already has."""
-    found = {(spec.method, seed): store.find(fit_work(spec, seed), force) for spec in specs for seed in spec.seeds}
-    return {fit: record for fit, record in found.items() if record is not None}
+    records = {(spec.method, seed): store.find(fit_work(spec, seed), force) for spec in specs for seed in spec.seeds}
+    return {fit: record for fit, record in records.items() if record is not None}
 
 
 def resume_one(
@@ -253,13 +253,13 @@ def against_best(results: Sequence[dict[str, Any]], incomplete: set[str]) -> dic
     if best is None:
         return {"best": None, "verdict": "No method finished every seed.", "tests": {}}
     others = [r for r in ranked if r is not best]
-    found = {r["method"]: paired(by_seed(r), by_seed(best)) for r in others}
-    tests = {name: test for name, test in found.items() if test is not None}
+    paired_tests = {r["method"]: paired(by_seed(r), by_seed(best)) for r in others}
+    tests = {name: test for name, test in paired_tests.items() if test is not None}
     for test, p in zip(tests.values(), holm([test["t_p"] for test in tests.values()]), strict=True):
         test["t_p_holm"] = p
         test["separated"] = separated(test)
-    says = verdict(best["method"], [r["method"] for r in others], tests, bool(incomplete))
-    return {"best": best["method"], "verdict": says, "tests": tests}
+    sentence = verdict(best["method"], [r["method"] for r in others], tests, bool(incomplete))
+    return {"best": best["method"], "verdict": sentence, "tests": tests}
 
 
 def by_seed(result: Mapping[str, Any]) -> dict[int, float | None]:
@@ -267,7 +267,7 @@ def by_seed(result: Mapping[str, Any]) -> dict[int, float | None]:
     return dict(zip(result["protocol"]["seeds"], result["test_accuracy"]["per_seed"], strict=True))
 
 
-def merged_versions(found: Sequence[Mapping[str, str | None]]) -> dict[str, str]:
+def merged_versions(versions: Sequence[Mapping[str, str | None]]) -> dict[str, str]:
     """The versions that the fits were made with; several where a comparison went on after an upgrade."""
-    names = dict.fromkeys(name for versions in found for name in versions)
-    return {name: ", ".join(sorted({str(versions.get(name)) for versions in found})) for name in names}
+    names = dict.fromkeys(name for each in versions for name in each)
+    return {name: ", ".join(sorted({str(each.get(name)) for each in versions})) for name in names}

@@ -26,15 +26,15 @@ def fit_work(spec: RunSpec, seed: int) -> Work:
 
 def check_data(store: Store, spec: RunSpec) -> None:
     """Refuse a folder whose fits are of other data: numbers of two graphs must not stand in one table."""
-    wanted = {key: spec.as_dict()[key] for key in DATA_KEYS}
+    expected = {key: spec.as_dict()[key] for key in DATA_KEYS}
     for path in sorted(store.folder.glob("fits/*/seed-*.json")):
         record = store.read_record(str(path.relative_to(store.folder)))
         if record is None or not is_spec(record["config"]):
             continue
         kept = {key: record["config"].get(key) for key in DATA_KEYS}
-        if kept != wanted:
+        if kept != expected:
             raise OutputError(
-                f"'{store.folder}' holds a comparison on {data_name(kept)}, not on {data_name(wanted)}; "
+                f"'{store.folder}' holds a comparison on {data_name(kept)}, not on {data_name(expected)}; "
                 "choose another --out."
             )
         return
@@ -52,6 +52,6 @@ def is_spec(config: dict[str, Any]) -> bool:
 def data_name(config: dict[str, Any]) -> str:
     """A data set with what was changed of it, as on the command line."""
     noise = f" --noise {config['noise']:g}" if config.get("noise") else ""
-    given = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
-    options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in given)
+    changed = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
+    options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in changed)
     return f"{config['dataset']}{noise}{options}"

@@ -50,11 +50,11 @@ def _p_values(a: Sequence[float], b: Sequence[float]) -> dict[str, float | None]
     differences = [x - y for x, y in zip(a, b, strict=True)]
     if not any(differences):
         return {"t_p": 1.0, "wilcoxon_p": 1.0 if len(differences) >= FEWEST_WILCOXON else None}
-    telling = sum(d != 0 for d in differences)  # the test leaves out the others
+    different = sum(d != 0 for d in differences)  # the test leaves out the others
     constant = math.isclose(min(differences), max(differences), rel_tol=1e-9)
     return {
         "t_p": None if constant else float(ttest_rel(a, b).pvalue),
-        "wilcoxon_p": float(wilcoxon(a, b).pvalue) if telling >= FEWEST_WILCOXON else None,
+        "wilcoxon_p": float(wilcoxon(a, b).pvalue) if different >= FEWEST_WILCOXON else None,
     }
 
 

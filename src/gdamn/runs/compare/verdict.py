@@ -28,19 +28,19 @@ def verdict(best: str, others: Sequence[str], tests: Mapping[str, Mapping[str, A
         some_failed: whether methods that didn't finish every seed stood outside.
     """
     of = " of the methods that finished every seed" if some_failed else ""
-    says = f"{best} has the highest mean test accuracy{of}"
-    close = [name for name in others if not separated(tests.get(name))]
+    sentence = f"{best} has the highest mean test accuracy{of}"
+    unseparated = [name for name in others if not separated(tests.get(name))]
     if not others:
         return f"{best} is the only method."
-    if not close:
+    if not unseparated:
         largest = max(tests[name]["t_p_holm"] for name in others)
-        whom = "every other method" if len(others) > 1 else others[0]
-        return f"{says}, separated from {whom} ({p_equals(largest)}, t-test with Holm's correction)."
-    names = [f"{name} ({chance(tests.get(name))})" for name in close[:NAMED]]
-    if len(close) > NAMED:
-        names.append(f"{len(close) - NAMED} more")
+        others_text = "every other method" if len(others) > 1 else others[0]
+        return f"{sentence}, separated from {others_text} ({p_equals(largest)}, t-test with Holm's correction)."
+    names = [f"{name} ({chance(tests.get(name))})" for name in unseparated[:NAMED]]
+    if len(unseparated) > NAMED:
+        names.append(f"{len(unseparated) - NAMED} more")
     *first, last = names
-    return f"{says}, not separated from {', '.join(first)}{' and ' if first else ''}{last}."
+    return f"{sentence}, not separated from {', '.join(first)}{' and ' if first else ''}{last}."
 
 
 def chance(test: Mapping[str, Any] | None) -> str:

@@ -39,7 +39,7 @@ def start(workers: int) -> int:
         if sys.platform == "linux":
             shared["GLOO_SOCKET_IFNAME"] = "lo"
         ranks: list[subprocess.Popen[bytes]] = []
-        before = signal.signal(signal.SIGTERM, _terminated), signal.signal(signal.SIGINT, _left_to_rank_0)
+        handlers = signal.signal(signal.SIGTERM, _terminated), signal.signal(signal.SIGINT, _left_to_rank_0)
         try:
             for rank in range(workers):
                 environment = {**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
@@ -48,8 +48,8 @@ def start(workers: int) -> int:
             codes = _wait(ranks)
         finally:
             _end(ranks)
-            signal.signal(signal.SIGTERM, before[0])
-            signal.signal(signal.SIGINT, before[1])
+            signal.signal(signal.SIGTERM, handlers[0])
+            signal.signal(signal.SIGINT, handlers[1])
     return tell(codes)
 
 

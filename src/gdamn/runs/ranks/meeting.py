@@ -28,14 +28,14 @@ def meet(timeout: float) -> dict[str, Any]:
     rank, size = environment.number("RANK"), environment.number("WORLD_SIZE")
     if not 0 <= rank < size:
         raise ConfigError(f"RANK is {rank} and WORLD_SIZE {size}; ranks are numbered from 0.")
-    found = {"rank": rank, "world_size": size}
+    place = {"rank": rank, "world_size": size}
     if launch.STORE in os.environ:  # made for this start alone
-        return {**found, "store": FileStore(os.environ[launch.STORE], size)}
+        return {**place, "store": FileStore(os.environ[launch.STORE], size)}
     host, port = os.environ.get("MASTER_ADDR", ""), environment.number("MASTER_PORT")
     hosted = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     try:
         store = TCPStore(host, port, size, rank == 0 and not hosted, timedelta(seconds=timeout))
-        return {**found, "store": PrefixStore(session(store, rank, size, timeout), store)}
+        return {**place, "store": PrefixStore(session(store, rank, size, timeout), store)}
     except RuntimeError:
         raise LostRankError(
             f"Rank {rank} can't meet the others at '{host}', port {port}, within {timeout:g} seconds; "
@@ -46,10 +46,10 @@ def meet(timeout: float) -> dict[str, Any]:
 def session(store: Any, rank: int, size: int, timeout: float) -> str:
     """A name that only the ranks that are there now have agreed on."""
     if rank:
-        asked = f"gdamn/session/{rank}/{uuid.uuid4().hex}"
-        store.set(f"gdamn/asks/{rank}", asked)
-        store.wait([asked], timedelta(seconds=timeout))
-        name: str = store.get(asked).decode()
+        key = f"gdamn/session/{rank}/{uuid.uuid4().hex}"
+        store.set(f"gdamn/asks/{rank}", key)
+        store.wait([key], timedelta(seconds=timeout))
+        name: str = store.get(key).decode()
         store.set(f"{name}/has/{rank}", "1")
         return name
     name, limit = f"gdamn/{uuid.uuid4().hex}", time.monotonic() + timeout

@@ -193,13 +193,13 @@ def _first_to_tell() -> bool:
     """
     from torch.distributed.distributed_c10d import _get_default_store
 
-    before: list[int] = []
+    counts: list[int] = []
 
     def ask() -> None:
         with contextlib.suppress(RuntimeError, ValueError):
-            before.append(int(_get_default_store().add("gdamn/told", 1)))
+            counts.append(int(_get_default_store().add("gdamn/told", 1)))
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(ANSWER)
-    return not before or before[0] == 1
+    return not counts or counts[0] == 1

@@ -29,11 +29,11 @@ from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs, method_names
 from gdamn.runs.compare.fits import fit_work
 from gdamn.runs.compare.paired import holm, paired
-from gdamn.runs.compare.text import p_text, spread_text
 from gdamn.runs.compare.verdict import verdict, wilcoxon_note
 from gdamn.runs.execution import Execution
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.store import Store
+from gdamn.runs.text import p_text, spread_text
 
 FILES = ["compare.csv", "compare.html", "compare.json", "compare.md", "compare.png", "fits"]
 Compared = tuple[Path, Result]

@@ -76,7 +76,8 @@ def compare(
 def show_outcome(outcome: Outcome) -> None:
     """A finished comparison in the terminal."""
     from ..report import comparison_files as report
-    from ..runs.compare import fits, text
+    from ..runs import text
+    from ..runs.compare import fits
     from ..runs.compare.verdict import wilcoxon_note
 
     nodes = text.nodes_text(outcome.result)

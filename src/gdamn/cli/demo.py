@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..runs.text import percent
 from . import display
 from .root import app, reporting
 
@@ -79,8 +80,8 @@ def _show_noise(noise: dict[str, float], true: int) -> None:
     rows = [
         ("planted edges that were cut", f"{noise['cut_share'] * planted:,.0f} of {planted:,.0f}"),
         ("true edges that were kept", f"{noise['true_kept_share'] * true:,.0f} of {true:,.0f}"),
-        ("edge weight between classes, before", display.percent(noise["inter_class_weight_before"])),
-        ("edge weight between classes, after", display.percent(noise["inter_class_weight_after"])),
+        ("edge weight between classes, before", percent(noise["inter_class_weight_before"])),
+        ("edge weight between classes, after", percent(noise["inter_class_weight_after"])),
         ("ROC-AUC, true against planted", f"{noise['hard_auc']:.3f}"),
     ]
     display.show_rows("What gdamn did to the edges", ("what", "value"), rows, right=("value",))

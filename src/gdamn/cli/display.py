@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..estimators import accuracy
+from ..runs.text import mean_std, percent
 from ..text import safe
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
         table.add_row(str(seed), *cells, str(summary["epochs_per_seed"][at]), seconds)
     if len(protocol["seeds"]) > 1:
         table.add_section()
-        table.add_row("mean ± std", mean_std(test), mean_std(val), "", "", style="bold")
+        means = (mean_std(part["mean"], part["std"]) for part in (test, val))
+        table.add_row("mean ± std", *means, "", "", style="bold")
     console().print(table)
     if test.get("nodes") or val.get("nodes"):
         note(INTERVAL)
@@ -223,18 +225,6 @@ def show_graph(graph: Graph, split: str) -> None:
         ("split", split),
     ]
     show_rows(graph.name, ("what", "value"), rows)
-
-
-def percent(share: float | None) -> str:
-    """A fraction for the eye."""
-    return "–" if share is None or share != share else f"{100 * share:.1f} %"
-
-
-def mean_std(spread: Mapping[str, Any]) -> str:
-    """Mean ± standard deviation for the eye."""
-    if spread["mean"] is None:
-        return "–"
-    return f"{100 * spread['mean']:.1f} ± {100 * spread['std']:.1f} %"
 
 
 def _detail(record: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CompareView:
-    """Shows how a comparison goes on; :meth:`watch` is what the engine calls."""
+    """The progress of a comparison; :meth:`watch` is what the engine calls."""
 
     def __init__(self) -> None:
         self._live: Live | None = None

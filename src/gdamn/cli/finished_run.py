@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life on a terminal while something takes its time."""
+    """Show a spinner on a terminal within the block."""
     if not display.is_terminal(stderr=True):
         yield
         return

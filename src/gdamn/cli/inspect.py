@@ -12,6 +12,7 @@ from ..data import progress
 from ..data.files import is_path
 from ..errors import ConfigError
 from ..runs.outputs import check_output
+from ..runs.text import percent
 from . import display
 from . import file_options as files
 from .options import DataRoot
@@ -116,7 +117,7 @@ def show(data: Mapping[str, Any]) -> None:
     known = max(data["labels"]["known"], 1)
     if classes:
         most = sorted(classes.items(), key=lambda each: -each[1])[:20]
-        cells = [(name, f"{count:,}", display.percent(count / known)) for name, count in most]
+        cells = [(name, f"{count:,}", percent(count / known)) for name, count in most]
         display.show_rows("Classes", ("class", "labelled", "share"), cells, right=("labelled", "share"))
     for line in data.get("notes") or ():
         display.note(line)
@@ -125,7 +126,7 @@ def show(data: Mapping[str, Any]) -> None:
 
 
 def rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The facts for the eye."""
+    """The facts as rows of a table: name and value."""
     degree, labels, between, features = (data[key] for key in ("degree", "labels", "between_classes", "features"))
     kind = "directed" if data["directed"] else "undirected"
     weights = data["weights"]
@@ -144,17 +145,17 @@ def rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{degree['least']:g} – {degree['median']:g} (median) – {degree['largest']:g}, mean {degree['mean']:.1f}",
         ),
         ("features", f"{features['number']:,}, {features['constant']:,} of them constant"),
-        ("known labels", f"{labels['known']:,} ({display.percent(labels['rate'])} of the nodes)"),
+        ("known labels", f"{labels['known']:,} ({percent(labels['rate'])} of the nodes)"),
         ("train / val / test", " / ".join(f"{data['splits'][name]:,}" for name in ("train", "val", "test"))),
     ]
     if labels["hidden_test"]:
         table.append(("test labels", f"{labels['hidden_test']:,}, not looked at here"))
     if between["share"] is not None:
-        interval = f"{display.percent(between['low'])} to {display.percent(between['high'])}"
+        interval = f"{percent(between['low'])} to {percent(between['high'])}"
         table += [
-            ("edge homophily", f"{display.percent(between['homophily'])} of {between['known_edges']:,} known edges"),
-            ("between classes", f"{display.percent(between['share'])} of all edges, by estimate ({interval})"),
-            ("by chance", f"{display.percent(between['by_chance'])} would be between classes"),
+            ("edge homophily", f"{percent(between['homophily'])} of {between['known_edges']:,} known edges"),
+            ("between classes", f"{percent(between['share'])} of all edges, by estimate ({interval})"),
+            ("by chance", f"{percent(between['by_chance'])} would be between classes"),
         ]
     return table
 

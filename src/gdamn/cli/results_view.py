@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..estimators import accuracy
+from ..runs.text import percent
 from ..text import safe
 from . import display
 
@@ -16,7 +17,7 @@ MOST_CLASSES = 20
 def show_predictions(report: Mapping[str, Any]) -> None:
     """How many nodes have each class, and what the confidence is worth."""
     chosen = sorted(report["predicted"].items(), key=lambda item: -item[1])
-    rows = [(safe(name), f"{count:,}", display.percent(count / report["nodes"])) for name, count in chosen]
+    rows = [(safe(name), f"{count:,}", percent(count / report["nodes"])) for name, count in chosen]
     for note in report["notes"]:
         display.note(safe(note))
     title = f"{report['nodes']:,} nodes" + (f", {report['new_nodes']:,} of them new" if report["new_nodes"] else "")
@@ -40,11 +41,11 @@ def show_accuracies(report: Mapping[str, Any]) -> None:
     for key, name in (("validation", "validation"), ("test", "test (read last)"), ("new_labelled", "new with labels")):
         part = report[key]
         if part:
-            errors = display.percent(part["ece_before"]), display.percent(part["ece_after"])
+            errors = percent(part["ece_before"]), percent(part["ece_after"])
             rows.append((name, f"{part['nodes']:,}", accuracy.short(part["accuracy"], part["nodes"]), *errors))
             halves = part.get("ece_after_cross_fitted")
             if halves is not None:
-                rows.append(("cross-fitted halves", "", "", errors[0], display.percent(halves)))
+                rows.append(("cross-fitted halves", "", "", errors[0], percent(halves)))
     if not rows:
         return
     columns = ("nodes of", "nodes", "accuracy", "error before", "after")
@@ -55,13 +56,13 @@ def show_accuracies(report: Mapping[str, Any]) -> None:
 
 def show_refined(report: Mapping[str, Any]) -> None:
     """How much of the graph is left."""
-    before, after = report["edges_before"], report["edges_after"]
+    total, kept = report["edges_before"], report["edges_after"]
     rule = (
         f"where {report['keep']}" if report["keep"] else f"top {report['top']} of each node" if report["top"] else "all"
     )
     rows = [
-        ("edges before", f"{before:,}"),
-        ("edges kept", f"{after:,} ({display.percent(after / before if before else None)})"),
+        ("edges before", f"{total:,}"),
+        ("edges kept", f"{kept:,} ({percent(kept / total if total else None)})"),
         ("rule", rule),
         ("nodes left without edges", f"{report['nodes_left_alone']:,} of {report['nodes']:,}"),
     ]
@@ -77,7 +78,7 @@ def show_refined(report: Mapping[str, Any]) -> None:
 def show_explanation(node: Mapping[str, Any], most: int) -> None:
     """Opinions, the neighbours that counted, and the edges that were cut."""
     label = f", training label {safe(node['training_label'])}" if node["training_label"] is not None else ""
-    sure = display.percent(node["confidence"])
+    sure = percent(node["confidence"])
     display.note(f"Node {safe(node['node'])}: {safe(node['predicted'])}, confidence {sure} ({node['split']}{label})")
     show_remarks(node["warning"])
     display.note(f"{node['read'][0].upper()}{node['read'][1:]}.")
@@ -103,19 +104,19 @@ def show_explanation(node: Mapping[str, Any], most: int) -> None:
 
 def top_three(values: Mapping[str, float]) -> list[str]:
     """The three likeliest classes."""
-    classes = [f"{safe(name)} {display.percent(share)}" for name, share in list(values.items())[:3]]
+    classes = [f"{safe(name)} {percent(share)}" for name, share in list(values.items())[:3]]
     return classes + [""] * (3 - len(classes))
 
 
 def neighbour_row(each: Mapping[str, Any]) -> tuple[str, ...]:
     """One neighbour as cells."""
     weights = (f"{each[name]:.3f}" for name in ("hard", "soft", "stable"))
-    return (safe(each["node"]), safe(each["predicted"]), display.percent(each["confidence"]), *weights, *added(each))
+    return (safe(each["node"]), safe(each["predicted"]), percent(each["confidence"]), *weights, *added(each))
 
 
 def added(part: Mapping[str, Any]) -> tuple[str, str]:
     """What a part adds, and its share of the whole."""
-    return f"{part['contribution']:+.3f}", display.percent(part["share"])
+    return f"{part['contribution']:+.3f}", percent(part["share"])
 
 
 def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
@@ -124,8 +125,8 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
         (
             safe(row["source"]),
             safe(row["target"]),
-            f"{safe(row['source_predicted'])} {display.percent(row['source_confidence'])}",
-            f"{safe(row['target_predicted'])} {display.percent(row['target_confidence'])}",
+            f"{safe(row['source_predicted'])} {percent(row['source_confidence'])}",
+            f"{safe(row['target_predicted'])} {percent(row['target_confidence'])}",
             f"{row['hard']:.3f}",
             f"{row['suspicion']:.3f}",
         )

@@ -86,7 +86,7 @@ def main() -> None:
         from ..runs.ranks import launch
 
         if ended.code == 130 or environment.is_rank():
-            # All that was open is put away. After Ctrl-C the libraries' own farewell would take seconds, and where
+            # All files are closed. After Ctrl-C the libraries' own shutdown would take seconds, and where
             # ranks are connected torch's threads may still run, which would end a good run with SIGABRT.
             launch.end_at_once(ended.code if isinstance(ended.code, int) else bool(ended.code))
         raise

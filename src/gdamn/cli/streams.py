@@ -1,4 +1,4 @@
-"""Standard output and error: what their encoding doesn't know is replaced, and one that takes nothing is told.
+"""Standard output and error: what their encoding doesn't know is replaced, and a failed write ends the command.
 
 A table must not fail for a "±", and a full disk behind ``> table.txt`` is no bug of the program.
 """
@@ -53,7 +53,7 @@ def ending_on_failure() -> Iterator[None]:
 
 
 def _silence(stream: TextIO) -> None:
-    """Let a stream that can't be written lead nowhere, so that its end isn't told a second time."""
+    """Redirect a stream that can't be written to the null device, so that closing it raises nothing."""
     try:
         stream.flush()
     except (OSError, ValueError):

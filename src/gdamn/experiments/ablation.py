@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runs import pool
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, ahead, claim, compared, fit, significance, spread
 from .paper import printed
 from .units import Unit
@@ -36,6 +35,10 @@ def name_of(dataset: str, method: str) -> str:
     return f"{dataset}, {method}"
 
 
+measure = fit
+"""Every unit is a plain fit."""
+
+
 def plan(ask: Ask) -> list[Unit]:
     """A fit per data set, seed and method; one data set after the other, because the last ones take long."""
     specs = {dataset: ask.specs(dataset, METHODS) for dataset in ask.datasets}
@@ -45,11 +48,6 @@ def plan(ask: Ask) -> list[Unit]:
         for seed in ask.seeds
         for method in METHODS
     ]
-
-
-def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
-    """A plain fit."""
-    return fit(unit, data_root, progress)
 
 
 def conclude(ask: Ask, results: Results) -> dict[str, Any]:
@@ -108,9 +106,7 @@ def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
 
 def cell(entry: Content) -> str:
     """Our mean and deviation, and the paper's mean where it has one."""
-    from .style import mean_std
-
-    return mean_std(entry["test_accuracy"]) + (f" ({entry['paper'][0]:.1f})" if entry["paper"] else "")
+    return spread_text(entry["test_accuracy"]) + (f" ({entry['paper'][0]:.1f})" if entry["paper"] else "")
 
 
 def draw(content: Content) -> Figure:

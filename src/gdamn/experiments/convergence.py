@@ -13,6 +13,7 @@ from ..fit.checkpoint import Part
 from ..fit.training import Record, Watch
 from ..runs import pool
 from ..runs import run as runs
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, claim, load
 from .units import Unit
 
@@ -180,14 +181,12 @@ def converges(dataset: str, of_dataset: Content) -> dict[str, Any]:
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per data set and iteration."""
-    from .style import mean_std
-
     rows = []
     for dataset, of_dataset in content["numbers"].items():
         for k, (alone, stopped) in enumerate(zip(of_dataset["of_iteration"], of_dataset["if_stopped"], strict=True)):
             changed = f"{100 * of_dataset['changed'][k - 1]['mean']:.1f}" if k else "–"
             name = str(k) if k else "0 (pre-training)"
-            rows.append([dataset, name, mean_std(stopped) if k else "–", mean_std(alone), changed])
+            rows.append([dataset, name, spread_text(stopped) if k else "–", spread_text(alone), changed])
     columns = ("data set", "EM iterations", "test accuracy of a fit that ends here, %")
     return (*columns, "of this iteration alone, %", "nodes with a new label, %"), rows
 

@@ -1,4 +1,4 @@
-"""Whatever is asked for, from one target to all of them, and the overview of what agrees with the paper."""
+"""One target of the paper or all of them, and the overview of what agrees with the paper."""
 
 from __future__ import annotations
 

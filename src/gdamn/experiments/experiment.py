@@ -17,6 +17,7 @@ from ..runs.compare.paired import SURE, paired
 from ..runs.execution import DEFAULT, Execution
 from ..runs.spec import RunSpec
 from ..runs.store import Store, stoppable
+from ..runs.text import p_equals
 from ..system.versions import versions
 from .targets import Target
 from .units import Task, Unit, common_config, find_unit
@@ -86,7 +87,7 @@ class Experiment(Protocol):
 
 @dataclass
 class Watch:
-    """Who wants to know how an experiment goes on; all three may be left out."""
+    """Callbacks of an experiment; each may be left out."""
 
     start: Callable[[int, int], None] | None = None
     progress: pool.Progress | None = None
@@ -236,7 +237,7 @@ def compared(
 
 
 def ahead(test: Mapping[str, Any]) -> bool | None:
-    """Whether the first of two is ahead by more than luck (True), behind by more than luck (False), or neither."""
+    """Whether the first of two is ahead by more than chance (True), behind by more than chance (False), or neither."""
     if test["p"] is None or test["p"] >= SURE:
         return None
     return bool(test["difference"] > 0)
@@ -254,5 +255,5 @@ def significance(test: Mapping[str, Any]) -> str:
     """How sure a difference is, in brackets."""
     if test["p"] is None:
         return f"{test['seeds']} seed{'s' if test['seeds'] != 1 else ''}, no test"
-    p = "p < 0.001" if test["p"] < 0.001 else f"p = {test['p']:.3f}"
+    p = p_equals(test["p"])
     return p if test["p"] < SURE else f"{p}, within the luck of {test['seeds']} seeds"

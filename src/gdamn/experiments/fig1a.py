@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, claim, load, spread
 from .units import Unit
 
@@ -100,10 +101,8 @@ def falls(dataset: str, measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per share."""
-    from .style import mean_std
-
     rows = [
-        [dataset, share_text(p), f"{p['edges']:,}", mean_std(p["test_accuracy"])]
+        [dataset, share_text(p), f"{p['edges']:,}", spread_text(p["test_accuracy"])]
         for dataset, measured in content["numbers"].items()
         for p in measured
     ]

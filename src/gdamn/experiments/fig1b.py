@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runs import pool
 from ..runs import run as runs
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, ahead, claim, compared, load, significance, spread
 from .units import Unit
 
@@ -130,10 +131,8 @@ def remark(dataset: str, numbers: Content, seeds: Sequence[int], results: Result
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per kind of weights, a column per graph."""
-    from .style import mean_std
-
     rows = [
-        [dataset, name, *(mean_std(graphs[graph][name]["test_accuracy"]) for graph in GRAPHS)]
+        [dataset, name, *(spread_text(graphs[graph][name]["test_accuracy"]) for graph in GRAPHS)]
         for dataset, graphs in content["numbers"].items()
         for name in WEIGHTS
     ]

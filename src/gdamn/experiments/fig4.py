@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runs import pool
 from ..runs.compare.paired import SURE
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, ahead, claim, compared, fit, significance, spread
 from .units import Unit
 
@@ -31,6 +30,10 @@ def name_of(dataset: str, samples: int) -> str:
     return f"{dataset}, S = {samples}"
 
 
+measure = fit
+"""Every unit is a plain fit."""
+
+
 def plan(ask: Ask) -> list[Unit]:
     """A fit per number of samples and seed."""
     units = []
@@ -41,11 +44,6 @@ def plan(ask: Ask) -> list[Unit]:
                 changed = replace(spec, settings={**spec.settings, "reweight_samples": samples})
                 units.append(Unit(name_of(dataset, samples), seed, changed))
     return units
-
-
-def measure(unit: Unit, data_root: Path | None, progress: pool.SeedProgress | None) -> dict[str, Any]:
-    """A plain fit."""
-    return fit(unit, data_root, progress)
 
 
 def conclude(ask: Ask, results: Results) -> dict[str, Any]:
@@ -98,12 +96,10 @@ def claims_of(dataset: str, spreads: Content, seeds: Sequence[int], results: Res
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per number of samples."""
-    from .style import mean_std
-
     numbers = content["numbers"]
     rows = [
         ["0 (A_stable)" if samples == STABLE else str(samples)]
-        + [mean_std(spreads[str(samples)]) for spreads in numbers.values()]
+        + [spread_text(spreads[str(samples)]) for spreads in numbers.values()]
         for samples in SAMPLES
     ]
     return ("S", *(f"{dataset}, test accuracy in %" for dataset in numbers)), rows

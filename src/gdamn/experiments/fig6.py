@@ -11,6 +11,7 @@ from ..graph.read_only import as_tensor
 from ..runs import pool
 from ..runs import run as runs
 from ..runs.spec import RunSpec
+from ..runs.text import spread_text
 from .experiment import Ask, Content, Results, ahead, claim, compared, load, significance, spread
 from .units import Unit
 
@@ -220,14 +221,12 @@ def claims_of(dataset: str, numbers: Content, seeds: Sequence[int], results: Res
 
 def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """A row per graph."""
-    from .style import mean_std
-
     rows = []
     for dataset, numbers in content["numbers"].items():
         for graph, entry in numbers["graphs"].items():
             loss = sum(entry["train_loss"][-LAST:]) / len(entry["train_loss"][-LAST:])
             sooner = f"{entry['epochs_to_final_loss']['mean']:.0f}"
-            rows.append([dataset, GRAPHS[graph], mean_std(entry["test_accuracy"]), f"{loss:.3f}", sooner])
+            rows.append([dataset, GRAPHS[graph], spread_text(entry["test_accuracy"]), f"{loss:.3f}", sooner])
     last = f"training loss, mean of the last {LAST} epochs"
     return ("data set", "graph", "test accuracy, %", last, "epochs to the original's last loss"), rows
 

@@ -11,8 +11,8 @@ from ..report.comparison_files import markdown_table
 from ..runs.compare.engine import by_seed
 from ..runs.compare.fits import data_name
 from ..runs.compare.paired import paired
-from ..runs.compare.text import p_text, signed, spread_text
 from ..runs.replicate import is_single, read_results_of
+from ..runs.text import p_text, signed, spread_text
 from ..system import io
 from ..system.folders import MARKER
 from ..system.reading import is_folder, read_text
@@ -49,7 +49,7 @@ def _files(folder: Path) -> list[Path]:
     if not paths:
         raise DataError(f"'{folder}' holds no results (*.json).")
     for path in paths:
-        read_results_of(path)  # what isn't a result is told before anything is shown
+        read_results_of(path)  # refuse what isn't a result before anything is shown
     return paths
 
 

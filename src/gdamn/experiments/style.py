@@ -83,8 +83,3 @@ def band(axes: Axes, x: Sequence[float], spreads: Sequence[Any], colour: str, ma
     low, high = ([m + sign * 100 * s["std"] for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.plot(x, means, color=colour, marker=marker, label=label)
-
-
-def mean_std(spread: Any) -> str:
-    """Mean ± standard deviation in per cent, for a table."""
-    return f"{100 * spread['mean']:.1f} ± {100 * spread['std']:.1f}"

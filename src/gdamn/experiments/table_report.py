@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..report.comparison_files import compact_json, markdown_table, ranges
-from ..runs.compare.text import signed
+from ..runs.text import signed
 from ..system import io
 from .paper import elsewhere
 

@@ -151,7 +151,7 @@ def finished_of(specs: Sequence[RunSpec], folder: Path) -> list[RunSpec]:
 
 
 def check_data(datasets: Sequence[str], data_root: Path | None) -> None:
-    """Load every data set once: a missing file should be told now, not after hours of the one before it."""
+    """Load every data set once: a missing file should be an error now, not after hours of fits."""
     from .. import data
 
     for dataset in datasets:

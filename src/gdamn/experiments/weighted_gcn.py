@@ -48,7 +48,7 @@ class WeightedGCN(GCNClassifier):
         return network, remembering
 
     def memory(self) -> Part:
-        """The predictions so far: a fit that goes on has those of the epochs before."""
+        """The predictions so far, so that a resumed fit has those of earlier epochs."""
         predictions = self.epoch_predictions_
 
         def save() -> list[Tensor]:

@@ -6,31 +6,14 @@ Belongs here: sections and charts, plain data in and HTML out. Nothing is import
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..system.lazy import exports
+
 if TYPE_CHECKING:
-    from ..runs.compare.engine import Outcome
+    from .comparison import write_comparison
+    from .run import write_run
 
+__all__ = ["write_comparison", "write_run"]
 
-def write_run(
-    run: Path,
-    target: Path | None = None,
-    *,
-    data_root: Path | None = None,
-    seed: int | None = None,
-    nodes: Sequence[str] = (),
-    watch: Callable[[int, int], None] | None = None,
-) -> Path:
-    """Write ``report.html`` of a finished run; see :func:`gdamn.report.run.write`."""
-    from .run import write
-
-    return write(run, target, data_root=data_root, seed=seed, nodes=nodes, watch=watch)
-
-
-def write_comparison(outcome: Outcome, out: Path) -> Path:
-    """Write ``compare.html`` of a finished comparison."""
-    from .comparison import write
-
-    return write(outcome, out)
+__getattr__, __dir__ = exports(__name__, {"write_comparison": ".comparison", "write_run": ".run"})

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..runs.text import percent
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
 from .sections import most_frequent
-from .text import percent, visible, whole
+from .text import visible, whole
 
 if TYPE_CHECKING:
     from ..using.run_folder import RunFolder

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..estimators.accuracy import spread_nodes
 from ..runs.compare.fits import data_name
-from ..runs.compare.text import accuracy_text, nodes_text
 from ..runs.compare.verdict import chance, separated, wilcoxon_note
+from ..runs.text import accuracy_text, nodes_text
 from ..system import io
 from . import charts
 from .overview import changed_from_preset
@@ -28,7 +28,7 @@ FILES = {
 }
 
 
-def write(outcome: Outcome, out: Path) -> Path:
+def write_comparison(outcome: Outcome, out: Path) -> Path:
     """Write the page beside the other files of a finished comparison."""
     result = outcome.result
     page = out / "compare.html"

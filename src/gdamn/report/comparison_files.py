@@ -11,8 +11,8 @@ from typing import Any
 from ..estimators.accuracy import measured
 from ..runs.compare.engine import Fit, Outcome
 from ..runs.compare.fits import data_name
-from ..runs.compare.text import accuracy_text, nodes_text, p_text, signed
 from ..runs.compare.verdict import wilcoxon_note
+from ..runs.text import accuracy_text, nodes_text, p_text, signed
 from ..system import io
 
 COLUMNS = (
@@ -42,7 +42,7 @@ HOW_TO_READ = (
 
 def write_all(outcome: Outcome, out: Path) -> None:
     """Write every file of a finished comparison; ``compare.json`` comes last and tells that the others are whole."""
-    from . import write_comparison
+    from .comparison import write_comparison
     from .comparison_plot import draw
 
     io.write_text(out / "compare.md", markdown(outcome))

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..data.files import RECORDED
 from ..model.settings import PlusSettings, Settings, preset
-from .text import number, percent, visible, whole
+from ..runs.text import percent
+from .text import number, visible, whole
 
 if TYPE_CHECKING:
     from ..using.run_folder import RunFolder
@@ -60,7 +61,7 @@ def data_text(run: RunFolder) -> str:
 
 
 def changed_settings(run: RunFolder) -> str | None:
-    """The settings that aren't the method's own for this data set; None where these can't be told."""
+    """The settings that aren't the method's own for this data set; None where these aren't known."""
     changed = changed_from_preset(run.spec.method, run.spec.dataset, run.spec.settings)
     if changed is None:
         return None

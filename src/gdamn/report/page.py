@@ -49,7 +49,7 @@ class Chart:
 
     title: str
     svg: Markup
-    says: str
+    caption: str
     numbers: Table | None = None
 
 

@@ -43,7 +43,7 @@ class SeedResult:
     history: list[dict[str, Any]]
 
 
-def write(
+def write_run(
     folder: Path,
     target: Path | None = None,
     *,
@@ -52,7 +52,7 @@ def write(
     nodes: Sequence[str] = (),
     watch: Watch | None = None,
 ) -> Path:
-    """Make the page of a finished run.
+    """Write ``report.html`` of a finished run.
 
     Args:
         target: the page; ``report.html`` in the run's folder when left out.

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..estimators import accuracy
 from ..estimators.calibration import BINS, ENOUGH, Calibration, warning
+from ..runs.text import mean_std, percent
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
-from .text import mean_std, number, percent, visible, whole
+from .text import number, visible, whole
 
 if TYPE_CHECKING:
     from ..using.run_folder import RunFolder

@@ -53,18 +53,6 @@ def link(target: Path, page: Path) -> str:
     return "./" + quote(Path(relative).as_posix().encode("utf-8", "surrogateescape"))
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A fraction in per cent."""
-    return "–" if share is None or share != share else f"{100 * share:.{digits}f} %"
-
-
-def mean_std(mean: float | None, std: float | None) -> str:
-    """Mean ± standard deviation in per cent."""
-    if mean is None or mean != mean:
-        return "–"
-    return f"{100 * mean:.1f} ± {100 * (std or 0):.1f} %"
-
-
 def number(value: float | None, digits: int = 3) -> str:
     """A plain number."""
     return "–" if value is None or value != value else f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""What a fit may raise: the user's own methods raise anything, and one sentence must tell it."""
+"""What the fit of a user's own method raises, in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..system.memory import shortage
 
 
 def describe(problem: Exception) -> str:
-    """An exception with its type, text and place, for whoever wrote the method."""
+    """An exception with its type, text and place, for the method's author."""
     last = traceback.extract_tb(problem.__traceback__)[-1]
     return f"{type(problem).__name__}: {in_short(problem)} ({Path(last.filename).name}, line {last.lineno})"
 

@@ -40,7 +40,7 @@ Finished = Callable[[Task, dict[str, Any]], None]
 
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPORT_SECONDS = 0.1
-"""Workers report an epoch at most this often: fluid for the eye, free for the training."""
+"""Workers report an epoch at most this often: often enough to look smooth, and no cost for the training."""
 
 
 def run_each(
@@ -225,7 +225,7 @@ def _serve(pipe: Connection, work: Work, threads: int, reporting: bool) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent's end, however it comes, and end this process: nobody would read what it does."""
+    """End this process when the parent has ended, in whatever way: nothing reads its results any more."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

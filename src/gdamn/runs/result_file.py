@@ -26,8 +26,8 @@ def check_result(result: Any, path: Path) -> dict[str, Any]:
         problem_text = f"its config can't be ({in_short(problem)})"
     if problem_text:
         raise DataError(f"'{path}' isn't a result of gdamn train: {problem_text}.")
-    made: dict[str, Any] = result
-    return made
+    checked: dict[str, Any] = result
+    return checked
 
 
 def _first_problem(result: Any) -> str:

@@ -51,9 +51,9 @@ def run(
     """Train every seed of a run, write its folder and return the summary.
 
     ``summary.json`` is written last: a folder that has one holds a finished run. A finished run of the same
-    configuration is written anew; one of another configuration is kept unless ``force``. The standard deviations
-    are those of a sample (divided by n - 1), and 0 for a single seed. A run that was ended before goes on: finished
-    seeds are kept, and the others go on from their checkpoints. With a ``group`` its ranks train each model together.
+    configuration is written again; one of another configuration is kept unless ``force``. The standard deviations
+    are those of a sample (divided by n - 1), and 0 for a single seed. A run that was stopped is resumed: finished
+    seeds are kept, the others continue from their checkpoints. The ranks of a ``group`` train each model together.
     """
     folders.check(out, "run")
     threads = execution.threads_for(len(spec.seeds))

@@ -60,7 +60,7 @@ class RunSpec:
             raise ConfigError(f"The noise is a share of the edges, 0 or more; got {self.noise}.")
 
     def resolved(self) -> RunSpec:
-        """The same run with every setting of the method written out; wrong names and values are told here."""
+        """The same run with every setting of the method written out; refuses wrong names and values."""
         from ..estimators import custom as own_methods
         from ..estimators import registry as methods
 

@@ -96,7 +96,7 @@ class Store:
 
 @contextmanager
 def stoppable(done: Sized, total: int, what: str) -> Iterator[None]:
-    """Ctrl-C within the block says how much is finished, and how to go on."""
+    """Ctrl-C within the block says how much is finished, and how to resume."""
     try:
         yield
     except KeyboardInterrupt:

@@ -192,7 +192,7 @@ def tune(
 
 
 def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
-    """Propose settings, measure them and tell the study; settings that can't be trained are told, too."""
+    """Propose settings, measure them and report the result to the study, a failure too."""
     import optuna
     from optuna.trial import TrialState
 

@@ -1,8 +1,7 @@
 """The study of a search: Optuna's journal in its folder, and the trials that a killed process may have left in it.
 
-A search that goes on makes the trials of an undisturbed one: each has a sampler of its own, seeded by its number among
-those that came to an end, and a trial that was under way is given up and proposed again, with its finished fits and
-its checkpoints.
+A resumed search makes the same trials as one that was never stopped. Each trial has a sampler of its own, seeded by its
+number among those that ended. A trial that was stopped is proposed again, with its finished fits and its checkpoints.
 """
 
 from __future__ import annotations

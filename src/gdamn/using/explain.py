@@ -58,7 +58,7 @@ def find_node(graph: Graph, name: str) -> int:
 
 
 def explain(model: NodeClassifier, graph: Graph, predictions: Predictions, node: int) -> dict[str, Any]:
-    """Everything about one node's label, as plain data; only training labels are told."""
+    """Everything about one node's label, as plain data; of the true labels it holds those of training nodes alone."""
     weights = attention(model, "explain a label by")
     assert isinstance(model, GDAMN)  # no other method has attention
     row = slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))

@@ -139,7 +139,7 @@ def _answer(model: NodeClassifier, graph: Graph, fitted_on: Graph, known: NDArra
 
 
 def _baseline(model: NetworkClassifier, problem: Problem) -> NDArray[np.float32]:
-    """The probabilities of a baseline whose network is built anew over the problem."""
+    """The probabilities of a baseline whose network is rebuilt over the problem."""
     network, forward = model.as_trained().build(problem, make_generator(Key(0)))
     load_state(network, model.tensors_, "network", model.method)
     network.to(problem.device).eval()
@@ -192,7 +192,7 @@ def start_graph(problem: Problem, start: str) -> Adjacency:
 
 
 def as_weighed(problem: Problem, start: str) -> Problem:
-    """The problem on the graph that a start goes on with."""
+    """The problem on the graph that a start uses."""
     return problem.weighed_by_features() if start == "similar" else problem
 
 

@@ -37,7 +37,7 @@ TIMES = ("seconds_per_seed", "peak_rss_mb", "versions")
 
 @dataclass
 class Watch:
-    """Who wants to know how a comparison goes on; all three may be left out."""
+    """Callbacks of a comparison; each may be left out."""
 
     start: Callable[[Sequence[RunSpec], Mapping[Fit, dict[str, Any]]], None] | None = None
     progress: pool.Progress | None = None
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def method_names(text: str) -> list[str]:
-    """The methods of ``a,b,c`` or ``all``, each once; an unknown one is told with the names that are close."""
+    """The methods of ``a,b,c`` or ``all``, each once; an unknown one is an error with similar names."""
     from ...estimators import registry as methods
 
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -118,8 +118,8 @@ def compare(
 ) -> Outcome:
     """Fit what isn't finished yet in the folder, and return what all fits say together.
 
-    Every fit is kept as soon as it ends, and one under way goes on from its checkpoints. A fit that can't be done
-    (see :func:`failure`) is told in the result and tried again next time; the others go on.
+    Every fit is kept as soon as it ends, and an unfinished one resumes from its checkpoints. A fit that can't be done
+    (see :func:`failure`) stands in the result with its reason and is tried again next time; it doesn't stop the others.
     """
     store, watch = Store(out), watch or Watch()
     data_root, jobs = execution.data_root, execution.jobs
@@ -132,7 +132,7 @@ def compare(
         missing = [fit for fit in in_order(specs) if fit not in records]
         threads = execution.threads_for(len(missing))
         if missing:
-            cached_graph(specs[0], data_root, missing[0][1])  # what is wrong with the data is told before anything
+            cached_graph(specs[0], data_root, missing[0][1])  # an error in the data comes before anything else
         if jobs > 1:
             _graph.cache_clear()  # the workers load their own
         if watch.start is not None:
@@ -193,7 +193,7 @@ def fit_one(
 def failure(method: str, problem: Exception) -> str:
     """Why a method can't do a fit; raises what isn't the method's fault: memory, disk, settings, data.
 
-    What isn't an error of gdamn's is told with its type and place, for whoever wrote the method.
+    The reason has the type and the place of what isn't an error of gdamn's, for the method's author.
     """
     if isinstance(problem, OutputError) or shortage(problem) is not None:
         raise problem

@@ -15,7 +15,7 @@ FEWEST_WILCOXON = 6
 2/2ⁿ, 0.0625 for 5 and 0.03125 for 6."""
 
 SURE = 0.05
-"""A difference with a smaller p-value is called more than the luck of the seeds."""
+"""A difference with a smaller p-value is called more than chance."""
 
 
 def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> dict[str, Any] | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..text import p_equals
 from .paired import FEWEST_WILCOXON, SURE
-from .text import p_text
 
 NAMED = 3
-"""Methods that are named with their p-values; of more, the number is told."""
+"""Methods that are named with their p-values; of the others only their number is given."""
 
 
 def separated(test: Mapping[str, Any] | None) -> bool:
-    """Whether a method differs from the one of the highest mean by more than luck: Holm's p of the t-test is small."""
+    """Whether a method differs from the highest mean by more than chance: Holm's p of the t-test is small."""
     p = None if test is None else test["t_p_holm"]
     return p is not None and p < SURE
 
@@ -49,12 +49,6 @@ def chance(test: Mapping[str, Any] | None) -> str:
     if p is None:
         return "too few seeds for a test" if test is None else "no test"
     return p_equals(p)
-
-
-def p_equals(p: float) -> str:
-    """A p-value in a sentence."""
-    text = p_text(p)
-    return f"p {text.replace('<', '< ')}" if text.startswith("<") else f"p = {text}"
 
 
 def wilcoxon_note(tests: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -66,7 +66,7 @@ def tell(codes: Sequence[int | None]) -> int:
             return 2
     failed = [code for code in codes if code not in (0, LOST, None)]
     if failed:
-        return int(failed[0] or 2)  # it has told what is wrong
+        return int(failed[0] or 2)  # it has printed what is wrong
     silent = ", ".join(str(rank) for rank, code in enumerate(codes) if code is None) or "?"
     print_error(f"Rank {silent} did not answer in time; {advice}")
     return 2
@@ -101,7 +101,7 @@ def _terminated(signum: int, frame: FrameType | None) -> NoReturn:
 
 
 def end_with_starter() -> None:
-    """A rank that :func:`start` began ends when the starter is gone, however that came: nobody would wait for it."""
+    """A rank that :func:`start` began ends when the starter has ended, in whatever way."""
     parent = environment.number(STARTER)  # not the parent of now, which is another where the starter is gone already
 
     def watch() -> None:
@@ -113,7 +113,7 @@ def end_with_starter() -> None:
 
 
 def end_at_once(code: int) -> NoReturn:
-    """End without the libraries' farewell, which may wait for ranks that are gone."""
+    """End without the libraries' shutdown, which may wait for ranks that are gone."""
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -30,7 +30,7 @@ T = TypeVar("T")
 CONNECT = 120.0
 """Seconds that ranks have to find each other: machines start at different speeds."""
 ANSWER = 2.0
-"""Seconds to find out whether another rank has told of the end already."""
+"""Seconds to find out whether another rank has printed the problem already."""
 METHODS = ("gdamn", "gdamn-plus")
 """The methods that can be trained by several ranks."""
 
@@ -140,7 +140,7 @@ def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
             except LostRankError:
                 raise
             except GdamnError:
-                continue  # rank 0 found the same, and says how it goes on
+                continue  # rank 0 has the same problem, and decides what follows
 
 
 def same_run(spec: RunSpec, group: Group) -> None:
@@ -187,7 +187,7 @@ def lost(problem: LostRankError) -> NoReturn:
 
 
 def _first_to_tell() -> bool:
-    """Whether no other rank has told yet; True where that can't be found out any more.
+    """Whether no other rank has printed the problem yet; True where that can't be found out any more.
 
     In a thread, because the store may be on the host that is cut off, and would keep this rank waiting.
     """

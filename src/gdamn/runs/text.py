@@ -1,11 +1,11 @@
-"""Numbers of a comparison for the eye."""
+"""Numbers for the eye: shares, means with their deviations, differences and p-values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ...estimators import accuracy
+from ..estimators import accuracy
 
 
 def accuracy_text(spread: Mapping[str, Any]) -> str:
@@ -17,10 +17,20 @@ def accuracy_text(spread: Mapping[str, Any]) -> str:
 
 
 def spread_text(spread: Mapping[str, Any]) -> str:
-    """Mean ± standard deviation in per cent."""
-    if spread["mean"] is None:
+    """Mean ± standard deviation in per cent, without the sign."""
+    return mean_std(spread["mean"], spread["std"]).removesuffix(" %")
+
+
+def mean_std(mean: float | None, std: float | None) -> str:
+    """Mean ± standard deviation in per cent, with the sign."""
+    if mean is None or mean != mean:
         return "–"
-    return f"{100 * spread['mean']:.1f} ± {100 * spread['std']:.1f}"
+    return f"{100 * mean:.1f} ± {100 * (std or 0):.1f} %"
+
+
+def percent(share: float | None) -> str:
+    """A fraction in per cent, with the sign."""
+    return "–" if share is None or share != share else f"{100 * share:.1f} %"
 
 
 def nodes_text(result: Mapping[str, Any]) -> str:
@@ -45,3 +55,9 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equals(p: float) -> str:
+    """A p-value in a sentence."""
+    text = p_text(p)
+    return f"p {text.replace('<', '< ')}" if text.startswith("<") else f"p = {text}"

@@ -29,7 +29,7 @@ def test_as_a_process() -> None:
     told = json.loads(done.stdout)
     assert told["well"] is True
     findings = {finding["name"]: finding for finding in told["findings"]}
-    assert list(findings) == list(doctor.LOOKS)
+    assert list(findings) == list(doctor.CHECKS)
     assert {"torch", "numba", "safetensors"} <= set(findings["packages"]["facts"])
     assert 0 <= max(findings["kernels"]["facts"].values()) <= doctor.AGREE
 
@@ -73,12 +73,12 @@ def test_a_data_root_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_a_look_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> doctor.Look:
+    def broken() -> doctor.Result:
         raise ImportError("no module\nnamed x")
 
-    monkeypatch.setattr(doctor, "LOOKS", {"broken": broken})
+    monkeypatch.setattr(doctor, "CHECKS", {"broken": broken})
     assert found("broken").state == doctor.BAD
-    assert found("broken").told == "can't be looked at: ImportError: no module named x"
+    assert found("broken").told == "could not be checked: ImportError: no module named x"
 
 
 def test_little_room_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

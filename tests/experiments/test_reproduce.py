@@ -125,10 +125,10 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
     plan = make_plan(table("table2"), ["karate", "wine"], ["mlp", "lpa"], seeds=1)
     whole = engine.fit_one
 
-    def stops(specs, data_root, fit, progress):  # type: ignore[no-untyped-def]
+    def stops(out, specs, data_root, fit, progress):  # type: ignore[no-untyped-def]
         if specs["lpa"].dataset == "wine":
             raise KeyboardInterrupt
-        return whole(specs, data_root, fit, progress)
+        return whole(out, specs, data_root, fit, progress)
 
     monkeypatch.setattr(engine, "fit_one", stops)
     with pytest.raises(KeyboardInterrupt):
@@ -136,7 +136,7 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
     half = json.loads((tmp_path / "out" / "table2.json").read_text())
     assert half["rows"][0]["cells"]["wine"] == {"empty": "not run yet"}
     fitted: list[object] = []
-    monkeypatch.setattr(engine, "fit_one", lambda *args: fitted.append(args[2]) or whole(*args))
+    monkeypatch.setattr(engine, "fit_one", lambda *args: fitted.append(args[3]) or whole(*args))
     reproduce(replace(plan, settings={"epochs": 2}), tmp_path / "out")
     assert fitted == [("mlp", 0), ("lpa", 0)]
     reproduce(replace(plan, settings={"epochs": 2}), tmp_path / "again")

@@ -1,4 +1,4 @@
-"""Whether this installation is well: versions, threads, kernels, data, disk and memory, each looked at for real."""
+"""Whether this installation is well: versions, threads, kernels, data, disk and memory, each checked for real."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_DISK, LEAST_MEMORY = 1.0, 1.0
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look found: a state, a sentence, and the facts behind it."""
+    """The result of a check: a state, a sentence (``told``, as in ``gdamn doctor --json``), and the facts behind it."""
 
     name: str
     state: str
@@ -35,30 +35,30 @@ class Finding:
 
 
 def examine(watch: Callable[[str], None] | None = None) -> list[Finding]:
-    """Look at everything; a look that fails is a finding, too."""
+    """Run all checks; one that fails is a finding, too."""
     findings = []
-    for name, look in LOOKS.items():
+    for name, check in CHECKS.items():
         if watch is not None:
             watch(name)
         try:
-            state, sentence, facts = look()
+            state, sentence, facts = check()
         except Exception as problem:
-            state, sentence, facts = BAD, f"can't be looked at: {type(problem).__name__}: {problem}", {}
+            state, sentence, facts = BAD, f"could not be checked: {type(problem).__name__}: {problem}", {}
         findings.append(Finding(name, state, " ".join(sentence.split()), facts))
     return findings
 
 
-Look = tuple[str, str, dict[str, Any]]
+Result = tuple[str, str, dict[str, Any]]
 
 
-def system() -> Look:
+def system() -> Result:
     """Python and what it runs on."""
     facts = {"gdamn": __version__, "python": platform.python_version(), "platform": platform.platform()}
     facts |= {"machine": platform.machine(), "python_build": sys.version.split("[")[-1].rstrip("]")}
     return GOOD, f"gdamn {facts['gdamn']}, Python {facts['python']}, {facts['platform']}", facts
 
 
-def packages() -> Look:
+def packages() -> Result:
     """Every package that gdamn needs, against the range that it asks for."""
     from importlib.metadata import PackageNotFoundError, requires, version
 
@@ -83,7 +83,7 @@ def packages() -> Look:
     return GOOD, f"all {len(facts)} in the ranges that gdamn asks for; torch {facts.get('torch')}", facts
 
 
-def threads() -> Look:
+def threads() -> Result:
     """Cores, and the threads that the libraries would use."""
     import numba
     import torch
@@ -100,7 +100,7 @@ def threads() -> Look:
     return GOOD, sentence, facts
 
 
-def kernels() -> Look:
+def kernels() -> Result:
     """The compiled kernels against plain torch, values and gradients."""
     from ..kernels import use_kernels
 
@@ -145,7 +145,7 @@ def _kernel_values() -> dict[str, Tensor]:
     return {**{name: value.detach() for name, value in results.items()}, "gradient": x.grad, "gradient_w": weight.grad}
 
 
-def repeats() -> Look:
+def repeats() -> Result:
     """A small fit, twice: the same seed must give the same bits."""
     from ..data.named.synthetic import sbm
     from ..estimators.gdamn import GDAMN
@@ -158,7 +158,7 @@ def repeats() -> Look:
     return GOOD, "a small fit repeated with the same bits", {"same": same}
 
 
-def data() -> Look:
+def data() -> Result:
     """Where data files are looked for."""
     from ..data.fetch import ENV_ROOT, roots
 
@@ -170,7 +170,7 @@ def data() -> Look:
     return GOOD, f"in {used}" if used else "no data yet; they are fetched when they are first asked for", facts
 
 
-def disk() -> Look:
+def disk() -> Result:
     """Room in the working folder and in the cache."""
     from ..data.fetch import cache_root
 
@@ -187,7 +187,7 @@ def disk() -> Look:
     )
 
 
-def memory() -> Look:
+def memory() -> Result:
     """Memory that is free, and the limit that was set for this process."""
     from ..system.memory import system_bytes
 
@@ -200,7 +200,7 @@ def memory() -> Look:
     return (GOOD, sentence, facts) if free >= LEAST_MEMORY else (WARN, f"{sentence}: that is little", facts)
 
 
-LOOKS: dict[str, Callable[[], Look]] = {
+CHECKS: dict[str, Callable[[], Result]] = {
     "system": system,
     "packages": packages,
     "threads": threads,

@@ -75,7 +75,7 @@ def train(
         team.check(spec, jobs, timeout)
         raise typer.Exit(launch.start(workers))
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
-    with team.leading(spec, data_root, jobs, timeout) as group, runs.working_in(folder, "run"):
+    with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
         with display.ProgressView() as view, progress.listening(view.reading):
             summary = runs.run(spec, folder, execution, progress=view.update, group=group)
         show_run(summary, folder, data_root, as_json)

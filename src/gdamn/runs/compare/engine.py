@@ -149,7 +149,7 @@ def compare(
             if watch.finished is not None:
                 watch.finished(fit, result)
 
-        work = partial(resume_one, out, by_name, data_root)
+        work = partial(fit_one, out, by_name, data_root)
         with stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
             pool.run_each(work, missing, jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
     return summarise(specs, find_finished(store, specs, force=True), failed)
@@ -167,25 +167,21 @@ def find_finished(store: Store, specs: Sequence[RunSpec], force: bool) -> dict[F
     return {fit: record for fit, record in records.items() if record is not None}
 
 
-def resume_one(
+def fit_one(
     out: Path, specs: Mapping[str, RunSpec], data_root: Path | None, fit: Fit, progress: pool.SeedProgress | None
 ) -> dict[str, Any]:
-    """:func:`fit_one`, from the checkpoints of an earlier attempt where there are some."""
+    """Fit and measure a method with a seed; the reason as ``failed`` where the method can't do it.
+
+    The fit resumes from the checkpoints of an earlier attempt, where there are some.
+    """
     from ...fit.checkpoint import keeping
 
-    with keeping(Store(out).checkpoints(fit_work(specs[fit[0]], fit[1]).config)):
-        return fit_one(specs, data_root, fit, progress)
-
-
-def fit_one(
-    specs: Mapping[str, RunSpec], data_root: Path | None, fit: Fit, progress: pool.SeedProgress | None
-) -> dict[str, Any]:
-    """Fit and measure a method with a seed; the reason as ``failed`` where the method can't do it."""
     method, seed = fit
-    graph = cached_graph(specs[method], data_root, seed)
+    spec = specs[method]
+    graph = cached_graph(spec, data_root, seed)
     try:
-        estimator = runs.make_estimator(specs[method], seed).fit(graph, progress=progress)
-        return runs.measure(graph, estimator)
+        with keeping(Store(out).checkpoints(fit_work(spec, seed).config)):
+            return runs.measure(graph, runs.make_estimator(spec, seed).fit(graph, progress=progress))
     except Exception as problem:
         return {"failed": failure(method, problem)}
 

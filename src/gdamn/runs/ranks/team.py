@@ -23,6 +23,7 @@ from .meeting import meet
 
 if TYPE_CHECKING:
     from ...fit.domains.ranks.group import Group
+    from ..execution import Execution
     from ..spec import RunSpec
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ METHODS = ("gdamn", "gdamn-plus")
 
 
 @contextmanager
-def leading(spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) -> Iterator[Group | None]:
+def leading(spec: RunSpec, execution: Execution, timeout: float) -> Iterator[Group | None]:
     """The block is the run: of a process alone (the group is None), or of rank 0, which leads the others.
 
     Every other rank follows rank 0 in place of the block, and its process ends with the run.
@@ -51,13 +52,13 @@ def leading(spec: RunSpec, data_root: Path | None, jobs: int, timeout: float) ->
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # rank 0 answers Ctrl-C
     code = 0
     try:
-        check(spec, jobs, timeout)
+        check(spec, execution.jobs, timeout)
         group = join(str(spec.settings.get("device", "auto")), timeout)
         if rank == 0:
             with telling_the_end(spec, group):
                 yield group
         else:
-            code = follow(spec, data_root, group)
+            code = follow(spec, execution.data_root, group)
     except LostRankError as problem:
         lost(problem)
     except GdamnError:

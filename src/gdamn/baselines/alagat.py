@@ -59,25 +59,18 @@ class ALaGAT(nn.Module):
     """
 
     def __init__(
-        self,
-        structure: Structure,
-        device: torch.device,
-        width: int,
-        hidden: int,
-        classes: int,
-        layers: int,
-        heads: int,
-        rate: float,
-        attention_rate: float,
+        self, structure: Structure, device: torch.device, width: int, classes: int, settings: ALaGATSettings
     ) -> None:
         super().__init__()
+        hidden, heads = settings.hidden, settings.heads
         self.first = new_weights([(width, heads * hidden)])
         self.later = new_weights([(heads * hidden, classes)])
         self.target = new_weights([(heads, hidden)] * 2)  # a of the first layer, and of the gated ones
         self.source = new_weights([(heads, hidden)] * 2)  # b
         self.bias = new_biases([classes])
         self.gates = Gates()
-        self.layers, self.heads, self.rate, self.attention_rate = layers, heads, rate, attention_rate
+        self.layers, self.heads = settings.layers, heads
+        self.rate, self.attention_rate = settings.dropout_hidden, settings.dropout_attention
         self.pattern, entries = for_heads(structure, heads)
         weights = structure.tensor("weights", device)
         self.weights = weights[torch.as_tensor(entries).to(device)]
@@ -139,8 +132,6 @@ class ALaGATClassifier(ALaClassifier):
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The gated network."""
-        s = self.settings
-        sizes = problem.x.width, s.hidden, problem.num_classes, s.layers, s.heads
-        network = ALaGAT(problem.structure, problem.device, *sizes, s.dropout_hidden, s.dropout_attention)
-        network.initialise(s.init, generator)
+        network = ALaGAT(problem.structure, problem.device, problem.x.width, problem.num_classes, self.settings)
+        network.initialise(self.settings.init, generator)
         return network, lambda key: network(problem.x, key)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data import progress
 from ..errors import ConfigError
 from ..fit.domains.ranks import environment
 from ..runs.spec import data_name
@@ -84,8 +83,19 @@ def train(
     options = parse_pairs("--option", option or [])
     if split is not None:
         options["split"] = split
-    reading = files.given(
-        edges, label, node_id, features, text, weight, source, target, split_column, val_share, test_share, directed
+    reading = files.chosen_options(
+        edges=edges,
+        label=label,
+        id=node_id,
+        features=features,
+        text=text,
+        weight=weight,
+        source=source,
+        target=target,
+        split_column=split_column,
+        val_share=val_share,
+        test_share=test_share,
+        directed=directed,
     )
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, options, changed)
     spec = files.settle(spec, reading, fresh=dataset is not None)
@@ -105,9 +115,16 @@ def train(
     def lead() -> None:
         folders.check(folder, "run")
         with runs.working_in(folder, "run"):
-            with display.ProgressView() as view, progress.listening(view.reading):
+            with display.ProgressView() as view:
                 summary = runs.run(
-                    spec, folder, jobs=jobs, threads=each, data_root=data_root, force=force, progress=view.update
+                    spec,
+                    folder,
+                    jobs=jobs,
+                    threads=each,
+                    data_root=data_root,
+                    force=force,
+                    progress=view.update,
+                    read_progress=view.reading,
                 )
             if as_json:
                 display.print_json(to_json(summary, indent=2))

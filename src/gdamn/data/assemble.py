@@ -20,7 +20,7 @@ from .files.options import Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .files.table import from_frame
 from .held_out import held_out, validation_from
-from .progress import report
+from .progress import Progress, silent
 
 MOST_CLASSES = 10_000
 
@@ -37,28 +37,37 @@ class Assembled:
     notes: tuple[str, ...]
 
 
-def assemble(parts: Parts, options: Options, *, name: str, strict: bool = True) -> Assembled:
+def assemble(
+    parts: Parts, options: Options, *, name: str, strict: bool = True, progress: Progress = silent
+) -> Assembled:
     """The graph of the parts, its encoder fitted on them.
 
     Args:
         strict: refuse labels that nothing can be learned from.
+        progress: called as features and graph are made.
     """
     labels, classes = class_numbers(parts)
     if strict:
         check_labels(parts, labels, classes)
-    report("making features", 0, 1)
+    progress("making features", 0, 1)
     encoder, features = fit_features(parts, options)
-    report("making features", 1, 1)
-    graph = build(parts, options, features, labels, classes, name)
+    progress("making features", 1, 1)
+    graph = build(parts, options, features, labels, classes, name, progress)
     same = (f"Labels: {note}" for note in alike_notes(classes))
     return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
 
 
 def build(
-    parts: Parts, options: Options, features: Any, labels: NDArray[np.int64], classes: Sequence[str], name: str
+    parts: Parts,
+    options: Options,
+    features: Any,
+    labels: NDArray[np.int64],
+    classes: Sequence[str],
+    name: str,
+    progress: Progress = silent,
 ) -> Graph:
     """The graph, with the file's name in what may still be wrong with it."""
-    report("building the graph", 0, 1)
+    progress("building the graph", 0, 1)
     try:
         graph = Graph.build(
             parts.edges,
@@ -73,7 +82,7 @@ def build(
         )
     except GraphError as cause:
         raise GraphError(f"'{parts.source}': {cause}") from None
-    report("building the graph", 1, 1)
+    progress("building the graph", 1, 1)
     return replace(graph, node_ids=parts.ids)
 
 

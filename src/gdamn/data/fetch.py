@@ -28,7 +28,7 @@ from typing import IO, Any
 from ..errors import DataError
 from ..system import io
 from ..system.reading import is_file
-from . import progress
+from .progress import Progress, silent
 
 ENV_ROOT = "GDAMN_DATA"
 ENV_OFFLINE = "GDAMN_OFFLINE"
@@ -109,7 +109,7 @@ def locate(wanted: FileSet, data_root: Root = None) -> Path | None:
     return None
 
 
-def ensure(wanted: FileSet, data_root: Root = None) -> Path:
+def ensure(wanted: FileSet, data_root: Root = None, progress: Progress = silent) -> Path:
     """The folder that holds the files of the set, after a download where need be.
 
     Raises:
@@ -124,7 +124,7 @@ def ensure(wanted: FileSet, data_root: Root = None) -> Path:
         raise missing(wanted, data_root, f"{ENV_OFFLINE} forbids to download them")
     folder = writable(data_root) / wanted.folder
     try:
-        download(wanted, folder)
+        download(wanted, folder, progress)
     except UnreachableError as error:
         raise missing(wanted, data_root, f"the download failed ({error})") from None
     return folder
@@ -155,7 +155,7 @@ def writable(data_root: Root = None) -> Path:
     raise DataError(f"Neither the data nor the cache folder can be written ({tried}); pass a data_root that can.")
 
 
-def download(wanted: FileSet, folder: Path) -> None:
+def download(wanted: FileSet, folder: Path, progress: Progress = silent) -> None:
     """Put all files of a set into a folder: each is fetched, checked and written in turn.
 
     Raises:
@@ -165,8 +165,7 @@ def download(wanted: FileSet, folder: Path) -> None:
     todo = [file for file in wanted.files if not (folder / file.name).is_file()]
     total, done = sum(file.size for file in todo), 0
     for file in todo:
-        report = partial(_report, f"downloading {wanted.title}", total, done)
-        content = _fetch(wanted.base_url + file.name, file, report)
+        content = _fetch(wanted.base_url + file.name, file, partial(_report, progress, wanted.title, total, done))
         _check_content(content, file, wanted.base_url)
         io.write_bytes(folder / file.name, content)
         done += file.size
@@ -182,9 +181,9 @@ def _check_content(content: bytes, file: DataFile, origin: str) -> None:
         )
 
 
-def _report(what: str, total: int, before: int, done: int) -> None:
+def _report(progress: Progress, title: str, total: int, before: int, done: int) -> None:
     """Report the bytes that have arrived by now."""
-    progress.report(what, before + done, total)
+    progress(f"downloading {title}", before + done, total)
 
 
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):

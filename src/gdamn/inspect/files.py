@@ -14,17 +14,18 @@ from ..data.encode import Encoder
 from ..data.files.options import Options
 from ..data.files.parts import NO_FEATURES, Parts
 from ..data.files.reader import read_parts
+from ..data.progress import Progress, silent
 from ..graph.graph import Graph
 from .facts import Facts, collect, edge_counts
 
 
-def file_facts(path: Path, reading: Mapping[str, Any]) -> Facts:
+def file_facts(path: Path, reading: Mapping[str, Any], progress: Progress = silent) -> Facts:
     """The facts of a person's files. Edges without nodes are counted, and a missing label column is no error."""
     options = Options.make(reading)
-    parts = read_parts(path, options, need_label=options.label is not None, lenient=True)
+    parts = read_parts(path, options, need_label=options.label is not None, lenient=True, progress=progress)
     encoder, features = _features(parts, options)
     labels, classes = class_numbers(parts)
-    graph = build(parts, options, features, labels, classes, stem(path))
+    graph = build(parts, options, features, labels, classes, stem(path), progress)
     graph = _with_given_split(graph, parts, path)
     notes = [*parts.notes, *encoder.describe(), *graph_notes(graph)]
     counts = edge_counts(parts.edges, len(parts.ids))

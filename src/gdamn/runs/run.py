@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.progress import Progress as ReadProgress
+from ..data.progress import silent
 from ..errors import ConfigError, OutputError
 from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
@@ -48,6 +50,7 @@ def run(
     data_root: Path | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    read_progress: ReadProgress = silent,
 ) -> dict[str, Any]:
     """Train every seed of a run, write its folder and return the summary.
 
@@ -67,7 +70,7 @@ def run(
         with working_in(out, "run"):
             of_seeds = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
             Store(out).remove_leftovers([*RUN_FILES, *of_seeds])
-            results = run_seeds(spec, out, data_root, jobs, share, progress)
+            results = run_seeds(spec, out, data_root, jobs, share, progress, read_progress)
             remove_stale(out, spec.seeds)
             summary = summarise(spec, results)
             io.write_text(out / "config.toml", config)
@@ -85,7 +88,13 @@ def working_in(out: Path, kind: str) -> Iterator[None]:
 
 
 def run_seeds(
-    spec: RunSpec, out: Path, data_root: Path | None, jobs: int, threads: int, progress: Progress | None
+    spec: RunSpec,
+    out: Path,
+    data_root: Path | None,
+    jobs: int,
+    threads: int,
+    progress: Progress | None,
+    read_progress: ReadProgress = silent,
 ) -> list[dict[str, Any]]:
     """The results of all seeds: of the finished ones as they were kept, of the others by training them."""
     kept = {seed: seed_records.find_seed(out, seed, identity(spec, seed)) for seed in spec.seeds}
@@ -96,7 +105,8 @@ def run_seeds(
         done[seed] = result
 
     with stoppable(done, len(spec.seeds), "seeds"):
-        work = partial(run_seed, spec, out, data_root)
+        in_process = min(jobs, len(missing)) <= 1  # a worker process has no view to draw on
+        work = partial(run_seed, spec, out, data_root, read_progress=read_progress if in_process else silent)
         if missing:
             pool.run_each(work, missing, jobs=jobs, threads=threads, progress=progress, finished=finished)
     return [done[seed] for seed in spec.seeds]
@@ -140,13 +150,18 @@ def remove_stale(out: Path, seeds: Sequence[int]) -> None:
 
 
 def run_seed(
-    spec: RunSpec, out: Path, data_root: Path | None, seed: int, progress: SeedProgress | None
+    spec: RunSpec,
+    out: Path,
+    data_root: Path | None,
+    seed: int,
+    progress: SeedProgress | None,
+    read_progress: ReadProgress = silent,
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
     from ..fit.checkpoint import keeping
     from .ranks import team
 
-    graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed))
+    graph = team.read_together(seed, lambda: load_graph(spec, data_root, seed, read_progress))
     with keeping(seed_records.checkpoints(out, seed)):
         estimator = make_estimator(spec, seed)
         together = {} if team.group() is None else {"group": team.group()}  # own methods may not know the keyword
@@ -159,11 +174,13 @@ def run_seed(
     return measured
 
 
-def load_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
+def load_graph(spec: RunSpec, data_root: Path | None, seed: int, read_progress: ReadProgress = silent) -> Graph:
     """The graph that a seed of the run is trained on."""
     from .. import data
 
-    return data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
+    return data.load(
+        spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, progress=read_progress, **spec.options
+    )
 
 
 def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:

@@ -18,7 +18,7 @@ from ..errors import ConfigError, DataError
 from ..system import reading
 from ..system.versions import __version__
 
-RESERVED = ("name", "path", "seed", "noise", "data_root")
+RESERVED = ("name", "path", "seed", "noise", "data_root", "progress")
 """What :func:`gdamn.data.load` takes beside the options."""
 
 

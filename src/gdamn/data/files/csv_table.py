@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ...errors import DataError, in_short
+from ..progress import Progress, silent
 from .csv_quotes import BLOCK, encoding_error, filled_lines, has_quotes, texts_over_lines
 from .table import MOST_COLUMNS, Table, bounded_batches, unique_names, wanted_columns
 
@@ -60,7 +61,7 @@ def csv_header(path: Path) -> list[str]:
     return unique_names(names, path)
 
 
-def read_csv(path: Path, size: int, columns: Sequence[str] | None = None) -> Table:
+def read_csv(path: Path, size: int, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table in a file of ``size`` bytes, all of its columns or these; those that it lacks are left out."""
     delimiter = _delimiter(path)
     names = csv_header(path)
@@ -87,7 +88,7 @@ def read_csv(path: Path, size: int, columns: Sequence[str] | None = None) -> Tab
                     strings_can_be_null=True,
                 ),
             )
-            batches = list(bounded_batches(reader, path, len(wanted), lambda: file.tell(), size))
+            batches = list(bounded_batches(reader, path, len(wanted), lambda: file.tell(), size, progress))
             made = pa.Table.from_batches(batches, schema=reader.schema)
         except pa.ArrowInvalid as cause:
             if quoted:

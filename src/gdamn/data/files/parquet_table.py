@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ...errors import DataError, in_short
+from ..progress import Progress, silent
 from . import limits
 from .table import Table, bounded_batches, unique_names, wanted_columns
 
@@ -20,7 +21,7 @@ def parquet_header(path: Path) -> list[str]:
         return unique_names(list(file.schema_arrow.names), path)
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Table:
+def read_parquet(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table, all of its columns or these; those that it lacks are left out."""
     with _open(path) as file:
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
@@ -42,7 +43,8 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Table:
         schema = pa.schema([file.schema_arrow.field(name) for name in wanted])
         try:
             made = pa.Table.from_batches(
-                list(bounded_batches(counted(), path, len(wanted), lambda: read[0], max(rows, 1))), schema=schema
+                list(bounded_batches(counted(), path, len(wanted), lambda: read[0], max(rows, 1), progress)),
+                schema=schema,
             )
             made.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
         except (pa.ArrowException, OSError) as cause:

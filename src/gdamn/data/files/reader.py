@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from ...errors import ConfigError, DataError
 from ...graph.graph import Graph
 from ...system.reading import check_kind
 from ..assemble import Assembled, assemble, stem, with_split
+from ..progress import Progress, silent
 from . import FOLDER, INDEX, limits
 from .formats import FORMATS, TABLES
 from .options import Options
@@ -22,14 +21,19 @@ from .table import Table
 
 
 def load(
-    path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, options: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    split: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
 ) -> Graph:
     """The graph in a person's files, with its split; see :func:`gdamn.data.files.load`."""
     nodes = Path(path)
     chosen = Options.make(options or {})
     if nodes.suffix == FOLDER:
         return _load_folder(nodes, chosen)
-    made = _assembled(str(nodes), json.dumps(dict(options or {}), sort_keys=True), _stamp(nodes), _stamp(chosen.edges))
+    made = _assembled(nodes, chosen, progress)
     number = seed if split is None else split
     return with_split(made, chosen, number, explicit=split is not None, source=str(nodes))
 
@@ -48,12 +52,19 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     return read_folder(folder)
 
 
-@lru_cache(maxsize=1)
-def _assembled(path: str, options: str, *stamps: object) -> Assembled:
-    """The graph before its split, kept for the next seed of the same run; the stamps change with the files."""
-    nodes, chosen = Path(path), Options.make(json.loads(options))
-    check_hashes(nodes, chosen)
-    return assemble(read_parts(nodes, chosen, need_label=True), chosen, name=stem(nodes))
+_latest: dict[object, Assembled] = {}
+"""The graph that was read last, by its files and options: at most one."""
+
+
+def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
+    """The graph before its split, kept for the next seed of the same run; files that have changed are read again."""
+    key = str(nodes), repr(options), _stamp(nodes), _stamp(options.edges)
+    if key not in _latest:
+        _latest.clear()
+        check_hashes(nodes, options)
+        parts = read_parts(nodes, options, need_label=True, progress=progress)
+        _latest[key] = assemble(parts, options, name=stem(nodes), progress=progress)
+    return _latest[key]
 
 
 def _stamp(path: str | Path | None) -> object:
@@ -65,21 +76,24 @@ def _stamp(path: str | Path | None) -> object:
     return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def read_parts(nodes: Path, options: Options, *, need_label: bool, lenient: bool = False) -> Parts:
+def read_parts(
+    nodes: Path, options: Options, *, need_label: bool, lenient: bool = False, progress: Progress = silent
+) -> Parts:
     """What the files hold, their labels unknown where they say so.
 
     Args:
         need_label: a table must have a column of labels.
         lenient: count edges without nodes and drop them, in place of an error.
+        progress: called as tables are read.
     """
-    return with_unknown(_read_parts(nodes, options, need_label, lenient), options)
+    return with_unknown(_read_parts(nodes, options, need_label, lenient, progress), options)
 
 
-def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
     """What the files hold, as it stands there."""
     suffix = check_suffix(nodes)
     if suffix in TABLES:
-        return _read_tables(nodes, options, need_label, lenient)
+        return _read_tables(nodes, options, need_label, lenient, progress)
     limits.check_file(nodes)
     if options.edges is not None:
         raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
@@ -101,7 +115,7 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
     """Parts from two tables; columns that aren't needed are never read."""
     if options.edges is None:
         limits.check_file(path)
@@ -111,19 +125,19 @@ def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) 
         raise DataError(f"'{edges_path}' can't be a table of edges; it must end in {', '.join(TABLES)}.")
     roles = node_roles(_outline(path), options, need_label)
     ends = edge_roles(_outline(edges_path), options)
-    nodes = read_table(path, roles.needed)
-    edges = read_table(edges_path, ends.needed)
+    nodes = read_table(path, roles.needed, progress)
+    edges = read_table(edges_path, ends.needed, progress)
     return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
+def read_table(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """A table from a CSV, TSV or Parquet file, all of its columns or these; those that it lacks are left out."""
     from .csv_table import read_csv
     from .parquet_table import read_parquet
 
     size = limits.check_file(path)
     try:
-        return read_parquet(path, columns) if _is_parquet(path) else read_csv(path, size, columns)
+        return read_parquet(path, columns, progress) if _is_parquet(path) else read_csv(path, size, columns, progress)
     except (OSError, MemoryError) as cause:
         raise DataError(
             f"'{path}' can't be read: {getattr(cause, 'strerror', None) or cause or 'no memory'}."

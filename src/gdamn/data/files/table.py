@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import DataError, GraphError, in_short
-from ..progress import report
+from ..progress import Progress
 from . import limits
 
 MOST_COLUMNS = 100_000
@@ -69,7 +69,9 @@ def wanted_columns(names: list[str], columns: Sequence[str] | None) -> list[str]
     return names if asked is None else [name for name in names if name in asked]
 
 
-def bounded_batches(batches: Iterable[Any], path: Path, width: int, at: Callable[[], int], size: int) -> Iterator[Any]:
+def bounded_batches(
+    batches: Iterable[Any], path: Path, width: int, at: Callable[[], int], size: int, progress: Progress
+) -> Iterator[Any]:
     """The batches, as long as all of them fit the limits; reports progress.
 
     Args:
@@ -82,7 +84,7 @@ def bounded_batches(batches: Iterable[Any], path: Path, width: int, at: Callable
         limits.check_bytes(path, "its table", used)
         if rows > limits.MOST_NODES or rows * max(width, 1) > limits.MOST_CELLS:
             raise DataError(f"'{path}' has more than {rows:,} rows of {width} columns; that is too many.")
-        report(f"reading {path.name}", min(at(), size), size)
+        progress(f"reading {path.name}", min(at(), size), size)
         yield batch
 
 

@@ -17,6 +17,7 @@ from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure, locate, missing
 from ..files.node_arrays import MASKS
 from ..files.npz import ADJACENCY, ATTRIBUTES
+from ..progress import Progress, silent
 from .published import consistent, open_published
 
 OGB_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
@@ -43,7 +44,9 @@ _OGB = FileSet(
 )
 
 
-def load_ogbn_arxiv(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_ogbn_arxiv(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """ogbn-arxiv, made undirected, with its official split by year; seed and split change nothing."""
     folder = locate(_OGB, data_root)
     if folder is None:
@@ -83,14 +86,20 @@ def _read_csv(path: Path, kind: type) -> NDArray[Any]:
 
 
 def load_arxiv_2023(
-    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, test: str = "2021plus"
+    name: str,
+    *,
+    data_root: Root = None,
+    seed: int = 0,
+    split: int = 0,
+    progress: Progress = silent,
+    test: str = "2021plus",
 ) -> Graph:
     """Citations of newer papers with ogbn-arxiv's class numbers, of which one (12) has no node.
 
     Args:
         name: ``arxiv-2023``.
         data_root: where to look first.
-        seed, split: change nothing.
+        seed, split, progress: change nothing.
         test: ``2021plus`` tests on every paper from 2021 on that is neither in training nor in validation: more
             papers and so a steadier accuracy than the file's own test set, which is ``official``.
     """

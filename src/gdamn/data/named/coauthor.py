@@ -7,6 +7,7 @@ import numpy as np
 from ...graph.graph import Graph
 from ..fetch import DataFile, FileSet, Root, ensure
 from ..files.npz import ADJACENCY, ATTRIBUTES
+from ..progress import Progress, silent
 from ..splits import per_class_split
 from .published import consistent, open_published
 
@@ -33,10 +34,12 @@ def file_set(name: str) -> FileSet:
     return FileSet(title=name, folder=f"Coauthor/{folder}/raw", files=(file,), also=also, base_url=BASE_URL)
 
 
-def load_coauthor(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_coauthor(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """One of the two data sets; features are 1 where a key word occurs at all, as is customary."""
     wanted = file_set(name)
-    path = ensure(wanted, data_root) / wanted.files[0].name
+    path = ensure(wanted, data_root, progress) / wanted.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
     with consistent(name, path):
         labels = archive.arrays["labels"]

@@ -6,6 +6,7 @@ from ...graph.graph import Graph
 from ..fetch import DataFile, FileSet, Root, ensure
 from ..files.node_arrays import MASKS
 from ..files.npz import ADJACENCY, ATTRIBUTES
+from ..progress import Progress, silent
 from .published import consistent, open_published
 
 SPLITS = 10
@@ -13,7 +14,9 @@ SPLITS = 10
 _FILES = {"chameleon": "chameleon_filtered.npz", "actor": "actor.npz"}
 
 
-def load_heterophily(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_heterophily(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """One of the two data sets with public split number ``split % 10``."""
     wanted = FileSet(title=name, folder="heterophily", files=(DataFile(_FILES[name]),), also=(".",))
     path = ensure(wanted, data_root) / _FILES[name]

@@ -57,7 +57,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
             raise ConfigError(f"The weight is {weight!r}; choose {', '.join(ATTENTION)} or None.")
         self.keep, self.top, self.weight, self.loops = keep, top, weight, loops
         self.edges = weigh(model, keep, top)
-        self.index = model.tensors_["edge.index"]
+        self.index = self.edges.all_index
         self.num_nodes = len(model.probabilities_)
 
     def forward(self, data: Data) -> Data:

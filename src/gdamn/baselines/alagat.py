@@ -102,10 +102,10 @@ class ALaGAT(nn.Module):
         return logits
 
     @torch.no_grad()
-    def shares(self, alpha: Tensor, own: Tensor) -> Tensor:
+    def shares(self, alpha: Tensor, classes: Tensor) -> Tensor:
         """Share of each class among the neighbours as each head weighs them, [N, K, C], for the classes [N]."""
-        classes = F.one_hot(own, len(self.bias[0])).float()
-        return self.collect(alpha, classes[:, None].expand(-1, self.heads, -1)) / self.degrees
+        one_hot = F.one_hot(classes, len(self.bias[0])).float()
+        return self.collect(alpha, one_hot[:, None].expand(-1, self.heads, -1)) / self.degrees
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
         """Logits [N, C]."""
@@ -114,10 +114,10 @@ class ALaGAT(nn.Module):
         before = torch.ones((), device=h.device)
         for layer in range(self.layers - 1):
             place = child(key, layer)
-            own = self.classify(h.detach()).argmax(1)
+            classes = self.classify(h.detach()).argmax(1)
             h = dropout(h, self.rate, place)
             alpha = self.attend(h, 1, child(place, "edges"))
-            z = self.gates(self.shares(alpha, own), own)
+            z = self.gates(self.shares(alpha, classes), classes)
             h = h + (torch.minimum(before, z)[:, :, None] * self.degrees.rsqrt()) * self.collect(alpha, h)
             before = z
         return self.classify(h)

@@ -110,9 +110,9 @@ def whole(x: Block) -> Tensor:
         return x.dense
     assert x.pattern is not None
     assert x.values is not None
-    found = torch.zeros(x.pattern.shape, device=x.values.device)
-    found[x.pattern.tensor("rows", found.device), x.pattern.tensor("indices", found.device)] = x.values
-    return found
+    matrix = torch.zeros(x.pattern.shape, device=x.values.device)
+    matrix[x.pattern.tensor("rows", matrix.device), x.pattern.tensor("indices", matrix.device)] = x.values
+    return matrix
 
 
 class GRANDClassifier(NetworkClassifier):

@@ -89,7 +89,7 @@ def build(
 def fit_features(parts: Parts, options: Options) -> tuple[Encoder, Any]:
     """The encoder, and the features that it makes of the parts it was fitted on."""
     if parts.matrix is not None and parts.matrix.shape[1] > 0:
-        return Encoder.given(int(parts.matrix.shape[1])), parts.matrix
+        return Encoder.of_matrix(int(parts.matrix.shape[1])), parts.matrix
     encoder = Encoder("structural", 0)
     if parts.table is not None:
         asked = options.features is not None or options.text is not None
@@ -107,14 +107,14 @@ def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDA
     n = len(parts.ids)
     if parts.labels is None:
         return np.full(n, -1, np.int64), list(known or parts.class_names or ())
-    found = pc.unique(parts.labels).drop_null().to_pylist()
-    if len(found) > MOST_CLASSES:
-        raise DataError(f"There are {len(found):,} different labels in {parts.label_place}; are they classes?")
-    stored = None if parts.class_names is None or not set(found) <= set(parts.class_names) else parts.class_names
-    names = list(known or stored or in_order(found))
+    labels_present = pc.unique(parts.labels).drop_null().to_pylist()
+    if len(labels_present) > MOST_CLASSES:
+        raise DataError(f"There are {len(labels_present):,} different labels in {parts.label_place}; are they classes?")
+    stored = parts.class_names if set(labels_present) <= set(parts.class_names or ()) else None
+    names = list(known or stored or in_order(labels_present))
     at = pc.index_in(parts.labels, value_set=pa.array(names, pa.large_string()), skip_nulls=True)
     labels = np.asarray(pc.fill_null(at, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    strange = next((label for label in found if label not in set(names)), None)
+    strange = next((label for label in labels_present if label not in set(names)), None)
     if strange is not None:
         listed = ", ".join(names[:20])
         raise DataError(
@@ -161,7 +161,7 @@ def graph_notes(graph: Graph) -> list[str]:
     return notes
 
 
-def with_split(made: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
+def with_split(assembled: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
     """The graph with its split: that of its files, or one that is made with a number; a note says which.
 
     Args:
@@ -169,9 +169,9 @@ def with_split(made: Assembled, options: Options, number: int, *, explicit: bool
         explicit: it was asked for, so there must be one of that number.
         source: the file, for sentences.
     """
-    graph = made.graph
-    if made.masks is not None:
-        masks, kind, note = given_split(graph, made.masks, number, explicit, source)
+    graph = assembled.graph
+    if assembled.masks is not None:
+        masks, kind, note = file_split(graph, assembled.masks, number, explicit, source)
         if not masks["val"].any() and options.val_share > 0:
             masks["train"], masks["val"] = validation_from(masks["train"], graph.labels, options.val_share, number)
             held = int(masks["val"].sum())
@@ -186,21 +186,21 @@ def with_split(made: Assembled, options: Options, number: int, *, explicit: bool
         )
     if not masks["val"].any():
         note += " There is no validation node, so the last epoch counts."
-    notes = [*made.notes, note]
+    notes = [*assembled.notes, note]
     return graph.with_masks(
-        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=made.encoder.as_dict()
+        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=assembled.encoder.as_dict()
     )
 
 
-def given_split(
-    graph: Graph, given: Mapping[str, NDArray[np.bool_]], number: int, explicit: bool, source: str
+def file_split(
+    graph: Graph, file_masks: Mapping[str, NDArray[np.bool_]], number: int, explicit: bool, source: str
 ) -> tuple[Masks, str, str]:
     """The masks of one of the file's splits; training and validation nodes must have labels."""
-    splits = max(mask.shape[1] for mask in given.values())
+    splits = max(mask.shape[1] for mask in file_masks.values())
     if explicit and splits > 1 and number >= splits:
         raise DataError(f"'{source}' has {splits} splits, numbered from 0; there is no split {number}.")
     at = number % splits
-    masks = {name: mask[:, at if mask.shape[1] > 1 else 0].copy() for name, mask in given.items()}
+    masks = {name: mask[:, at if mask.shape[1] > 1 else 0].copy() for name, mask in file_masks.items()}
     known = graph.labels >= 0
     for name in ("train", "val"):
         bad = masks[name] & ~known
@@ -233,12 +233,11 @@ def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: st
     tables = from_frame(nodes, "node table"), from_frame(edges, "edge table")
     try:
         parts = with_unknown(from_tables(*tables, options, need_label=options.label is not None), options)
-        made = assemble(parts, options, name=name, strict=parts.labels is not None)
+        assembled = assemble(parts, options, name=name, strict=parts.labels is not None)
         if parts.labels is None:
-            return replace(
-                made.graph, meta={**made.graph.meta, "notes": list(made.notes), "encoder": made.encoder.as_dict()}
-            )
-        return with_split(made, options, seed, explicit=False, source="the node table")
+            facts = {"notes": list(assembled.notes), "encoder": assembled.encoder.as_dict()}
+            return replace(assembled.graph, meta={**assembled.graph.meta, **facts})
+        return with_split(assembled, options, seed, explicit=False, source="the node table")
     except DataError as cause:
         raise GraphError(str(cause)) from None
 

@@ -38,9 +38,9 @@ def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.
     counts = np.unique(labels[nodes], return_counts=True)[1]
     exact = counts * share
     take = np.minimum(np.floor(exact).astype(np.int64), counts - 1)
-    wanted = round(float(exact.sum()))
+    total = round(float(exact.sum()))
     for at in np.argsort(take - exact, kind="stable"):  # those that lost most by rounding first
-        if take.sum() >= wanted:
+        if take.sum() >= total:
             break
         take[at] += take[at] < counts[at] - 1
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]

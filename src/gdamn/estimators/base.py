@@ -299,9 +299,9 @@ def as_graph(graph: Any) -> Graph:
     raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
 
 
-def not_a_graph(given: Any, wanted: str) -> str:
+def not_a_graph(value: Any, expected: str) -> str:
     """One sentence about what was given in the place of a graph."""
-    kind = type(given).__name__
+    kind = type(value).__name__
     hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
-    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(given, str) else hint
-    return f"Expected {wanted}, not {kind}{hint}."
+    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(value, str) else hint
+    return f"Expected {expected}, not {kind}{hint}."

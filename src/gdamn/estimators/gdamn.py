@@ -149,9 +149,9 @@ class GDAMN(NodeClassifier):
         self._fitted()
         edges = weigh(self)
         if isinstance(graph, Data):
-            made = RefineGraph(self)(graph)
-            made.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(made.edge_index.device)
-            return made
+            refined = RefineGraph(self)(graph)
+            refined.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(refined.edge_index.device)
+            return refined
         g = as_graph(graph) if graph is not None else self.graph_
         if g is None:
             return put_on(Data(num_nodes=len(self.probabilities_)), edges)

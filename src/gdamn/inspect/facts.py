@@ -57,7 +57,11 @@ def collect(graph: Graph, given: Mapping[str, Any] | None = None) -> Facts:
         "weights": _weights(graph),
         "self_loops": int(graph.meta.get("dropped_self_loops", 0)),
         **{"duplicate_edges": None, "reversed_edges": None, "dangling_edges": 0, **(given or {})},
-        "components": {"number": int(number), "largest": int(sizes[0]), "without_label": _bare(component, labels)},
+        "components": {
+            "number": int(number),
+            "largest": int(sizes[0]),
+            "without_label": _without_label(component, labels),
+        },
         "isolated_nodes": int((degrees == 0).sum()),
         "degree": _degree_facts(degrees),
         "features": _feature_facts(graph),
@@ -97,11 +101,11 @@ def _components(graph: Graph) -> tuple[int, NDArray[np.int32]]:
     return int(number), component
 
 
-def _bare(component: NDArray[np.int32], labels: NDArray[np.int64]) -> int:
+def _without_label(component: NDArray[np.int32], labels: NDArray[np.int64]) -> int:
     """Nodes in components in which no label is known."""
-    lit = np.zeros(int(component.max()) + 1, bool)
-    lit[component[labels >= 0]] = True
-    return int((~lit[component]).sum())
+    labelled = np.zeros(int(component.max()) + 1, bool)
+    labelled[component[labels >= 0]] = True
+    return int((~labelled[component]).sum())
 
 
 def _weights(graph: Graph) -> dict[str, float] | None:
@@ -124,11 +128,11 @@ def by_doubling(sizes: NDArray[np.int64]) -> dict[str, int]:
     """How many sizes are 0, 1, 2-3, 4-7, …; it begins where the sizes do."""
     bits = np.frexp(sizes.astype(np.float64))[1]  # 0 has 0 bits, 1 has 1, 2 and 3 have 2
     counts = np.bincount(bits)
-    found = {}
+    bins = {}
     for at in range(int(bits.min()), len(counts)):
         low, high = (0, 0) if at == 0 else (2 ** (at - 1), 2**at - 1)
-        found[str(low) if low == high else f"{low}-{high}"] = int(counts[at])
-    return found
+        bins[str(low) if low == high else f"{low}-{high}"] = int(counts[at])
+    return bins
 
 
 def _feature_facts(graph: Graph) -> dict[str, Any]:

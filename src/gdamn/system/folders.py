@@ -88,9 +88,9 @@ def read_marker(out: Path) -> list[str] | None:
     if not os.path.lexists(out / MARKER):
         return None
     try:
-        found = reading.read_json(out / MARKER)
-        holds = [name for name in found["holds"] if name in KINDS]
-        newer = found["format"] > FORMAT
+        marker = reading.read_json(out / MARKER)
+        holds = [name for name in marker["holds"] if name in KINDS]
+        newer = marker["format"] > FORMAT
     except (DataError, TypeError, KeyError, AttributeError):
         raise OutputError(f"'{out / MARKER}' is damaged, so gdamn can't tell what '{out}' holds; {_CHOOSE}.") from None
     if newer or not holds:

@@ -55,7 +55,7 @@ def alone_in(folder: Path, kind: str) -> Iterator[bool]:
 @contextmanager
 def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
     """Within the block the folder is there, marked, with the lock of this process on it."""
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
         lock = _acquired(folder)
@@ -67,7 +67,7 @@ def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
             lock.release()
     finally:
-        _remove_empty(made)
+        _remove_empty(new_folders)
 
 
 def _acquired(folder: Path) -> BaseFileLock:

@@ -12,10 +12,10 @@ def versions() -> dict[str, str | None]:
     """Versions of what the results depend on; None for what isn't installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
+    versions_by_name: dict[str, str | None] = {"gdamn": __version__, "python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions_by_name[name] = version(name)
         except PackageNotFoundError:
-            found[name] = None
-    return found
+            versions_by_name[name] = None
+    return versions_by_name

@@ -74,9 +74,9 @@ class Kinds:
     def fit(self, cells: Sequence[str]) -> bool:
         """Whether the cells could begin a row; with too few rows to compare, by its blanks alone."""
         for cell, kinds in zip(cells, self.seen, strict=False):
-            found = kind(cell)
+            cell_kind = kind(cell)
             known = kinds if self.rows >= ENOUGH else {"word", "words", "number"}
-            if found != "empty" and found not in known and not (found == "number" and "word" in known):
+            if cell_kind != "empty" and cell_kind not in known and not (cell_kind == "number" and "word" in known):
                 return False
         return True
 
@@ -177,7 +177,7 @@ def _stray(path: Path, names: Sequence[str], stray: Sequence[MultilineCell]) -> 
 
 def _scan(path: Path, delimiter: str, width: int) -> Scan:
     """All cells that go on over line breaks, sorted into texts and stray quotes."""
-    found, doubts = Scan(), list[MultilineCell]()
+    scan, doubts = Scan(), list[MultilineCell]()
     kinds = Kinds([set() for _ in range(width)], max(20, SAMPLE // max(width, 1)))
     header = True
     for line, lines, row in _rows(path, delimiter):
@@ -187,21 +187,21 @@ def _scan(path: Path, delimiter: str, width: int) -> Scan:
             header = header and not row
             continue
         header = False
-        for taken in _taken("".join(lines), delimiter, width, line, len(row)):
-            found.count += 1
-            found.first = found.first or taken
-            if not taken.closed:
-                found.stray.append(taken)
-            elif taken.rows and len(doubts) < MOST_DOUBTS:
-                doubts.append(taken)
+        for cell in _taken("".join(lines), delimiter, width, line, len(row)):
+            scan.count += 1
+            scan.first = scan.first or cell
+            if not cell.closed:
+                scan.stray.append(cell)
+            elif cell.rows and len(doubts) < MOST_DOUBTS:
+                doubts.append(cell)
             else:
-                found.texts[taken.column] += 1
-    rows = [taken for taken in doubts if 2 * sum(map(kinds.fit, taken.rows)) >= taken.lines]
-    found.texts.update(Counter(taken.column for taken in doubts) - Counter(taken.column for taken in rows))
-    doubted = Counter(taken.column for taken in rows)
-    found.stray += [taken for taken in rows if found.texts[taken.column] <= doubted[taken.column]]
-    found.stray.sort(key=lambda taken: taken.line)
-    return found
+                scan.texts[cell.column] += 1
+    rows = [cell for cell in doubts if 2 * sum(map(kinds.fit, cell.rows)) >= cell.lines]
+    scan.texts.update(Counter(cell.column for cell in doubts) - Counter(cell.column for cell in rows))
+    doubted = Counter(cell.column for cell in rows)
+    scan.stray += [cell for cell in rows if scan.texts[cell.column] <= doubted[cell.column]]
+    scan.stray.sort(key=lambda cell: cell.line)
+    return scan
 
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str]]]:

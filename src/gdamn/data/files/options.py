@@ -68,18 +68,18 @@ class Options:
                 raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(known))}.")
             if not _right(key, value):
                 raise ConfigError(f"The option '{key}' of own files can't be {value!r}.")
-        given = {key: value for key, value in values.items() if value is not None}
-        if given.get("sha256") and "missing" not in given:
-            given["missing"] = NO_WORDS
-        if isinstance(given.get("features"), str):
-            given["features"] = [name.strip() for name in given["features"].split(",")]
-        if "features" in given:
-            given["features"] = tuple(name for name in given["features"] if name)
-            if not given["features"]:
+        fields = {key: value for key, value in values.items() if value is not None}
+        if fields.get("sha256") and "missing" not in fields:
+            fields["missing"] = NO_WORDS
+        if isinstance(fields.get("features"), str):
+            fields["features"] = [name.strip() for name in fields["features"].split(",")]
+        if "features" in fields:
+            fields["features"] = tuple(name for name in fields["features"] if name)
+            if not fields["features"]:
                 raise ConfigError("--features names no column; leave it out, or pass none for structural features.")
-        return cls(**given)
+        return cls(**fields)
 
-    def columns_given(self) -> list[str]:
+    def column_options(self) -> list[str]:
         """The options that name columns of tables, as on the command line."""
         names = ("id", "label", "features", "text", "weight", "source", "target", "split_column")
         return [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]

@@ -33,18 +33,18 @@ def load(
     chosen = Options.make(options or {})
     if nodes.suffix == FOLDER:
         return _load_folder(nodes, chosen)
-    made = _assembled(nodes, chosen, progress)
+    assembled = _assembled(nodes, chosen, progress)
     number = seed if split is None else split
-    return with_split(made, chosen, number, explicit=split is not None, source=str(nodes))
+    return with_split(assembled, chosen, number, explicit=split is not None, source=str(nodes))
 
 
 def _load_folder(folder: Path, options: Options) -> Graph:
     """The graph in a folder that ``gdamn data convert`` made, with the split that it has."""
     from .folder import read_folder
 
-    given = [*options.columns_given(), *(["--edges"] if options.edges is not None else [])]
-    if given:
-        raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
+    needless = [*options.column_options(), *(["--edges"] if options.edges is not None else [])]
+    if needless:
+        raise ConfigError(f"'{folder}' holds a whole graph; leave {needless[0]} out.")
     limits.check_file(folder / INDEX)
     for array in sorted(folder.glob("*.npy")):
         check_kind(array)
@@ -70,10 +70,10 @@ def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
 def _stamp(path: str | Path | None) -> object:
     """What changes when a file does."""
     try:
-        found = None if path is None else Path(path).stat()
+        stat = None if path is None else Path(path).stat()
     except (OSError, ValueError):
         return None
-    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    return None if stat is None else (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
 def read_parts(
@@ -98,9 +98,9 @@ def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool, 
     if options.edges is not None:
         raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
     form = FORMATS[suffix]
-    given = options.columns_given()
-    if given and not form.columns:
-        raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
+    needless = options.column_options()
+    if needless and not form.columns:
+        raise ConfigError(f"'{nodes}' has no columns to choose from; leave {needless[0]} out.")
     return form.read(nodes, options, need_label)
 
 
@@ -164,8 +164,8 @@ def _is_parquet(path: Path) -> bool:
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
     """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. ``split`` among the options is passed over."""
     rest = {key: value for key, value in options.items() if key != "split" and value is not None}
-    given = Options.make(rest)
-    kept = {} if fresh else dict(given.sha256)
+    earlier = Options.make(rest)
+    kept = {} if fresh else dict(earlier.sha256)
     rest.pop("sha256", None)
     chosen = Options.make(rest)
     path = Path(dataset).expanduser()
@@ -175,16 +175,16 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
     if chosen.edges is not None:
         files["edges"] = Path(chosen.edges).expanduser()
     hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
-    made = dict(rest)
+    recorded = dict(rest)
     if not kept and path.suffix != FOLDER:
-        made["missing"] = chosen.missing  # runs that were stored without it keep what they did
+        recorded["missing"] = chosen.missing  # runs that were stored without it keep what they did
     if "features" in rest:
-        made["features"] = list(chosen.features or ())
+        recorded["features"] = list(chosen.features or ())
     if "edges" in files:
-        made["edges"] = str(files["edges"].absolute())
+        recorded["edges"] = str(files["edges"].absolute())
     if "split" in options:
-        made["split"] = options["split"]
-    return str(path.absolute()), {**made, "sha256": hashes}
+        recorded["split"] = options["split"]
+    return str(path.absolute()), {**recorded, "sha256": hashes}
 
 
 def _hashed(path: Path) -> Path:
@@ -195,10 +195,10 @@ def _hashed(path: Path) -> Path:
 def check_hashes(nodes: Path, options: Options) -> None:
     """Refuse files that are not those that the run was made with."""
     for name, path in (("nodes", nodes), ("edges", options.edges)):
-        wanted = options.sha256.get(name)
-        if wanted is None or path is None:
+        recorded = options.sha256.get(name)
+        if recorded is None or path is None:
             continue
-        if limits.sha256(_hashed(Path(path))) != wanted:
+        if limits.sha256(_hashed(Path(path))) != recorded:
             raise DataError(
                 f"'{path}' is not the file that the run was made with (its SHA-256 is another); "
                 "put the old file back, or train again on the new one."

@@ -15,7 +15,7 @@ ENDS = (("source", "target"), ("src", "dst"), ("from", "to"))
 LABEL = "label"
 WEIGHT = "weight"
 NO_FEATURES = ("none",)
-SHOWN = 6
+MOST_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -71,20 +71,20 @@ def not_used(columns: Sequence[str], file: str, weighted: bool) -> tuple[str, ..
     """The note about columns or attributes of the edges that nothing reads."""
     if not columns:
         return ()
-    shown = ", ".join(f"'{name}'" for name in columns[:SHOWN])
-    more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
+    listed = ", ".join(f"'{name}'" for name in columns[:MOST_LISTED])
+    more = f" and {len(columns) - MOST_LISTED:,} more" if len(columns) > MOST_LISTED else ""
     what = "column" if len(columns) == 1 else "columns"
     advice = "" if weighted else "; name the one with the weights with --weight"
     verb = "is" if len(columns) == 1 else "are"
-    return (f"{Path(file).name}: {what} {shown}{more} of the edges {verb} not used{advice}.",)
+    return (f"{Path(file).name}: {what} {listed}{more} of the edges {verb} not used{advice}.",)
 
 
 def not_read(names: Sequence[str], file: str) -> tuple[str, ...]:
     """The note about arrays or tensors in a file that nothing reads."""
-    shown = ", ".join(f"'{name[:40]}'" for name in names[:SHOWN])
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    listed = ", ".join(f"'{name[:40]}'" for name in names[:MOST_LISTED])
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
     verb = "is" if len(names) == 1 else "are"
-    return (f"{Path(file).name}: {shown}{more} {verb} not used.",) if names else ()
+    return (f"{Path(file).name}: {listed}{more} {verb} not used.",) if names else ()
 
 
 def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
@@ -125,29 +125,29 @@ def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
 
 def _others(table: Table, options: Options, taken: set[str | None]) -> tuple[str, ...]:
     """The columns that may be features."""
-    wanted = list(options.features or ())
+    features = list(options.features or ())
     if options.features == NO_FEATURES and "none" not in table.columns:
-        wanted = []
+        features = []
     elif options.features is None and options.text is None:
-        wanted = [name for name in table.columns if name not in taken]
+        features = [name for name in table.columns if name not in taken]
     if options.text is not None:
-        wanted.append(options.text)
+        features.append(options.text)
     known = set(table.columns)
-    for name in wanted:
+    for name in features:
         if name not in known:
             table.need(name, "features")
         if name in taken:
             raise DataError(f"Column '{name}' of '{table.name}' is no feature: it has the ids, labels or split.")
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(features))
 
 
 def edge_roles(table: Table, options: Options) -> Ends:
     """The columns with the two ends of the edges and with their weights."""
     names = table.columns
-    found = next(((a, b) for a, b in ENDS if a in names and b in names), None)
-    if found is None and len(names) < 2:
+    ends_by_name = next(((a, b) for a, b in ENDS if a in names and b in names), None)
+    if ends_by_name is None and len(names) < 2:
         raise DataError(f"'{table.name}' must have two columns, the ends of each edge; it has only '{names[0]}'.")
-    first, second = found or (names[0], names[1])
+    first, second = ends_by_name or (names[0], names[1])
     source = table.need(options.source, "sources") if options.source else first
     target = table.need(options.target, "targets") if options.target else second
     if source == target:
@@ -157,14 +157,14 @@ def edge_roles(table: Table, options: Options) -> Ends:
         table.need(weight, "weights")
         if weight in (source, target):
             raise DataError(f"Column '{weight}' of '{table.name}' can't be an end of the edges and their weight.")
-    if table.first == 2 and found is None and not options.source and all(_is_number(name) for name in names[:2]):
+    if table.first == 2 and ends_by_name is None and not options.source and all(_is_number(name) for name in names[:2]):
         raise DataError(
             f"The first row of '{table.name}' looks like an edge ({names[0]}, {names[1]}), not like names of columns; "
             "add a header such as source,target."
         )
     by_name = (f"'{weight}' for the weights",) if weight is not None and options.weight is None else ()
     unused = [name for name in names if name not in (source, target, weight)]
-    notes = _by_place(table, options, source, target) if found is None else ()
+    notes = _by_place(table, options, source, target) if ends_by_name is None else ()
     return Ends(source, target, weight, by_name, (*notes, *not_used(unused, table.name, weight is not None)))
 
 

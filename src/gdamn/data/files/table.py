@@ -47,8 +47,8 @@ class Table:
         """The column, or an error with the names that there are."""
         if self.data.schema.get_field_index(column) >= 0:
             return column
-        shown = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
-        raise DataError(f"'{self.name}' has no column '{column}' for the {what}; its columns are {shown}.")
+        listed = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
+        raise DataError(f"'{self.name}' has no column '{column}' for the {what}; its columns are {listed}.")
 
 
 def unique_names(names: list[str], path: Path) -> list[str]:
@@ -95,23 +95,23 @@ def from_frame(frame: Any, name: str) -> Table:
     """
     try:
         if isinstance(frame, dict):
-            made = pa.table(frame)
+            data = pa.table(frame)
         elif hasattr(frame, "reset_index"):  # pandas
             named = any(level is not None for level in frame.index.names)
-            made = pa.Table.from_pandas(frame.reset_index() if named else frame, preserve_index=False)
+            data = pa.Table.from_pandas(frame.reset_index() if named else frame, preserve_index=False)
         elif hasattr(frame, "__arrow_c_stream__"):
-            made = pa.table(frame)
+            data = pa.table(frame)
         elif hasattr(frame, "to_arrow"):
-            made = frame.to_arrow()
+            data = frame.to_arrow()
         else:
             raise GraphError(f"The {name} must be a data frame or an Arrow table, not {type(frame).__name__}.")
     except (pa.ArrowException, TypeError, ValueError) as cause:
         if isinstance(cause, GraphError):
             raise
         raise GraphError(f"The {name} can't be taken as a table: {in_short(cause)}.") from None
-    names = [str(each) for each in made.column_names]
+    names = [str(each) for each in data.column_names]
     counts = Counter(names)
     twice = next((each for each in names if counts[each] > 1), None)
     if twice is not None:
         raise GraphError(f"The {name} has two columns '{twice}'; give each its own name.")
-    return Table(made.rename_columns(names), name)
+    return Table(data.rename_columns(names), name)

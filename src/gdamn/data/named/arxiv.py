@@ -105,8 +105,8 @@ def load_arxiv_2023(
     """
     if test not in ("2021plus", "official"):
         raise ConfigError(f"The test set of {name} is '2021plus' or 'official', not {test!r}.")
-    wanted = FileSet(title=name, folder="arxiv", files=(DataFile("arxiv_2023.npz"),), also=(".",))
-    path = ensure(wanted, data_root) / wanted.files[0].name
+    file_set = FileSet(title=name, folder="arxiv", files=(DataFile("arxiv_2023.npz"),), also=(".",))
+    path = ensure(file_set, data_root) / file_set.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS, NEWER))
     with consistent(name, path):
         masks = archive.masks("test_mask" if test == "official" else NEWER) or {}

@@ -38,8 +38,8 @@ def load_coauthor(
     name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
 ) -> Graph:
     """One of the two data sets; features are 1 where a key word occurs at all, as is customary."""
-    wanted = file_set(name)
-    path = ensure(wanted, data_root, progress) / wanted.files[0].name
+    files = file_set(name)
+    path = ensure(files, data_root, progress) / files.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
     with consistent(name, path):
         labels = archive.arrays["labels"]

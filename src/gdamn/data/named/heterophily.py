@@ -18,8 +18,8 @@ def load_heterophily(
     name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
 ) -> Graph:
     """One of the two data sets with public split number ``split % 10``."""
-    wanted = FileSet(title=name, folder="heterophily", files=(DataFile(_FILES[name]),), also=(".",))
-    path = ensure(wanted, data_root) / _FILES[name]
+    file_set = FileSet(title=name, folder="heterophily", files=(DataFile(_FILES[name]),), also=(".",))
+    path = ensure(file_set, data_root) / _FILES[name]
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS))
     column = split % SPLITS
     with consistent(name, path):

@@ -217,8 +217,8 @@ def _check_options(options: Mapping[str, Any]) -> None:
         number = isinstance(value, Real) and not isinstance(value, bool)
         right = isinstance(value, str) if kind is str else number and (kind is float or _is_whole(value))
         if not right:
-            wanted = {str: "a text", float: "a number", int: "a whole number"}[kind]
-            raise ConfigError(f"The option '{key}' must be {wanted}, not {value!r}.")
+            expected = {str: "a text", float: "a number", int: "a whole number"}[kind]
+            raise ConfigError(f"The option '{key}' must be {expected}, not {value!r}.")
 
 
 def _is_whole(value: Any) -> bool:

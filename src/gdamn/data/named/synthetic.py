@@ -124,8 +124,8 @@ def _edges(
     sizes = np.diff(bounds)
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = n * (n - 1) // 2 - inside
-    wanted = round(homophily * count)
-    for what, asked, most in (("inside", wanted, inside), ("between", count - wanted, across)):
+    within = round(homophily * count)
+    for what, asked, most in (("inside", within, inside), ("between", count - within, across)):
         if asked > most:
             raise ConfigError(
                 f"There are only {most} pairs {what} classes for {asked} edges; ask for a lower degree, "
@@ -143,7 +143,7 @@ def _edges(
 
     none = np.empty(0, np.int64)
     edges = np.empty((2, count), np.int32)
-    for part, same, most in ((slice(0, wanted), True, inside), (slice(wanted, count), False, across)):
+    for part, same, most in ((slice(0, within), True, inside), (slice(within, count), False, across)):
         codes = draw_distinct(part.stop - part.start, most, partial(draw, same=same), none, rng)
         for start in range(0, len(codes), BLOCK):
             a, b = np.divmod(codes[start : start + BLOCK], n)

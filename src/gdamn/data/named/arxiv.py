@@ -18,7 +18,7 @@ from ..fetch import DataFile, FileSet, Root, ensure, locate, missing
 from ..files.node_arrays import MASKS
 from ..files.npz import ADJACENCY, ATTRIBUTES
 from ..progress import Progress, silent
-from .published import consistent, open_published
+from .published import consistent, open_published, published_graph
 
 OGB_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 OGB_LIMIT = 1 << 30
@@ -111,13 +111,5 @@ def load_arxiv_2023(
     with consistent(name, path):
         masks = archive.masks("test_mask" if test == "official" else NEWER) or {}
         train, val, tested = (mask[:, 0] for mask in masks.values())
-        return Graph.build(
-            archive.edges()[0],
-            archive.features(),
-            archive.arrays["labels"],
-            train_mask=train,
-            val_mask=val,
-            test_mask=tested if test == "official" else tested & ~train & ~val,
-            name=name,
-            meta={"split": "by year", "test": test},
-        )
+        tested = tested if test == "official" else tested & ~train & ~val
+        return published_graph(archive, (train, val, tested), name=name, meta={"split": "by year", "test": test})

@@ -9,7 +9,7 @@ from ..fetch import DataFile, FileSet, Root, ensure
 from ..files.npz import ADJACENCY, ATTRIBUTES
 from ..progress import Progress, silent
 from ..splits import per_class_split
-from .published import consistent, open_published
+from .published import consistent, open_published, published_graph
 
 BASE_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
 
@@ -42,17 +42,7 @@ def load_coauthor(
     path = ensure(files, data_root, progress) / files.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
     with consistent(name, path):
-        labels = archive.arrays["labels"]
         features = archive.features()
         features.data = (features.data > 0).astype(np.float32)
-        train, val, test = per_class_split(labels, TRAIN, VAL, split)
-        return Graph.build(
-            archive.edges()[0],
-            features,
-            labels,
-            train_mask=train,
-            val_mask=val,
-            test_mask=test,
-            name=name,
-            meta={"split": split},
-        )
+        masks = per_class_split(archive.arrays["labels"], TRAIN, VAL, split)
+        return published_graph(archive, masks, name=name, meta={"split": split}, features=features)

@@ -7,7 +7,7 @@ from ..fetch import DataFile, FileSet, Root, ensure
 from ..files.node_arrays import MASKS
 from ..files.npz import ADJACENCY, ATTRIBUTES
 from ..progress import Progress, silent
-from .published import consistent, open_published
+from .published import consistent, open_published, published_graph
 
 SPLITS = 10
 
@@ -23,14 +23,5 @@ def load_heterophily(
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS))
     column = split % SPLITS
     with consistent(name, path):
-        train, val, test = (mask[:, column] for mask in (archive.masks() or {}).values())
-        return Graph.build(
-            archive.edges()[0],
-            archive.features(),
-            archive.arrays["labels"],
-            train_mask=train,
-            val_mask=val,
-            test_mask=test,
-            name=name,
-            meta={"split": column},
-        )
+        masks = (mask[:, column] for mask in (archive.masks() or {}).values())
+        return published_graph(archive, masks, name=name, meta={"split": column})

@@ -53,8 +53,8 @@ def assemble(
     encoder, features = fit_features(parts, options)
     progress("making features", 1, 1)
     graph = build(parts, options, features, labels, classes, name, progress)
-    same = (f"Labels: {note}" for note in alike_notes(classes))
-    return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
+    similar = (f"Labels: {note}" for note in alike_notes(classes))
+    return Assembled(graph, parts.masks, encoder, (*parts.notes, *similar, *encoder.describe(), *graph_notes(graph)))
 
 
 def build(
@@ -114,11 +114,11 @@ def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDA
     names = list(known or stored or in_order(labels_present))
     at = pc.index_in(parts.labels, value_set=pa.array(names, pa.large_string()), skip_nulls=True)
     labels = np.asarray(pc.fill_null(at, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    strange = next((label for label in labels_present if label not in set(names)), None)
-    if strange is not None:
+    unknown_label = next((label for label in labels_present if label not in set(names)), None)
+    if unknown_label is not None:
         listed = ", ".join(names[:20])
         raise DataError(
-            f"The label '{strange[:60]}' in {parts.label_place} is no class of the run, which has {listed}."
+            f"The label '{unknown_label[:60]}' in {parts.label_place} is no class of the run, which has {listed}."
         )
     return labels, names
 

@@ -17,8 +17,8 @@ def held_out(labels: NDArray[np.int64], val: float, test: float, seed: int) -> t
     train = labels >= 0
     tested = _drawn(train, labels, test, rng)
     train = train & ~tested
-    left = val / (1 - test) if test < 1 else 0.0
-    validation = _drawn(train, labels, left, rng)
+    share = val / (1 - test) if test < 1 else 0.0
+    validation = _drawn(train, labels, share, rng)
     return train & ~validation, validation, tested
 
 

@@ -46,14 +46,14 @@ def draw_distinct(
     """
     drawn = np.empty(0, np.int64)
     while len(drawn) < count:
-        short = count - len(drawn)
+        missing = count - len(drawn)
         free = available - len(drawn)
-        size = short if len(drawn) == 0 else int(1.2 * short * (available + len(taken)) / free) + 64
+        size = missing if len(drawn) == 0 else int(1.2 * missing * (available + len(taken)) / free) + 64
         new = _distinct(draw(size if len(drawn) == 0 else min(size, CHUNK)))
         new = new[~contains(taken, new)]
         new = new[~contains(drawn, new)]
-        if len(new) > short:
-            new = rng.choice(new, short, replace=False, shuffle=False)
+        if len(new) > missing:
+            new = rng.choice(new, missing, replace=False, shuffle=False)
         drawn = np.concatenate([drawn, new])
         drawn.sort(kind="stable")
     return drawn

@@ -97,9 +97,9 @@ def extended(
     rows[old] = vectors[known[old]]
     if old.all():
         return rows.astype(np.float32)
-    carried = normalised(adjacency(edges, n)) @ rows
-    safe = np.where(np.abs(values) > 1e-3, values, np.inf)
-    rows[~old] = carried[~old] / safe
+    neighbour_sums = normalised(adjacency(edges, n)) @ rows
+    eigenvalues = np.where(np.abs(values) > 1e-3, values, np.inf)
+    rows[~old] = neighbour_sums[~old] / eigenvalues
     return rows.astype(np.float32)
 
 

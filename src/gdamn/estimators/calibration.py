@@ -123,7 +123,7 @@ def fit_temperature(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> T
     logs = _log(probabilities)
 
     def loss(log_t: float) -> float:
-        return _smoothed(logs / math.exp(log_t), labels)
+        return smoothed_nll(logs / math.exp(log_t), labels)
 
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), STEPS)  # L may have several valleys
     best = int(np.argmin([loss(float(log_t)) for log_t in tried]))
@@ -133,13 +133,8 @@ def fit_temperature(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> T
     return Temperature(float(math.exp(minimum.x)), True, reason, count)
 
 
-def smoothed_nll(probabilities: NDArray[Any], labels: NDArray[np.int64], temperature: float) -> float:
-    """L(T) of :func:`fit_temperature`."""
-    return _smoothed(_log(probabilities) / temperature, labels)
-
-
-def _smoothed(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """The same of the logarithms over T, which are overwritten."""
+def smoothed_nll(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """L(T) of :func:`fit_temperature` for the logits log p / T, which are overwritten."""
     logits -= logits.max(axis=1, keepdims=True)  # the predicted class has 0
     weights = np.exp(logits)
     np.put_along_axis(weights, logits.argmax(axis=1)[:, None], 0.0, axis=1)

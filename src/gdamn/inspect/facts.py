@@ -116,9 +116,9 @@ def _weights(graph: Graph) -> dict[str, float] | None:
 
 def _degree_facts(degrees: NDArray[np.int64]) -> dict[str, Any]:
     """Five numbers, and how many nodes have 0, 1, 2-3, 4-7, … neighbours."""
-    least, quarter, median, three, most = (float(q) for q in np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1)))
+    least, lower, median, upper, most = (float(q) for q in np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1)))
     return {
-        **{"least": least, "lower_quartile": quarter, "median": median, "upper_quartile": three, "largest": most},
+        **{"least": least, "lower_quartile": lower, "median": median, "upper_quartile": upper, "largest": most},
         "mean": float(degrees.mean()),
         "nodes_by_degree": by_doubling(degrees),
     }
@@ -167,13 +167,13 @@ def _feature_facts(graph: Graph) -> dict[str, Any]:
 
 def _label_facts(graph: Graph, labels: NDArray[np.int64]) -> dict[str, Any]:
     counts = np.bincount(labels[labels >= 0], minlength=graph.num_classes)
-    there = counts[counts > 0]
+    present = counts[counts > 0]
     return {
         "known": int(counts.sum()),
         "rate": float(counts.sum() / graph.num_nodes),
         "hidden_test": int((graph.test_mask & (graph.labels >= 0)).sum()),
         "classes": {name: int(count) for name, count in zip(graph.class_names, counts, strict=True)},
-        "balance": float(there.max() / there.min()) if len(there) else None,
+        "balance": float(present.max() / present.min()) if len(present) else None,
     }
 
 

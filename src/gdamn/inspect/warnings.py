@@ -38,14 +38,14 @@ def _edges(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _labels(labels: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]:
-    there = {name: count for name, count in labels["classes"].items() if count}
-    if not there:
+    counts = {name: count for name, count in labels["classes"].items() if count}
+    if not counts:
         yield "No label is known; nothing can be trained before some nodes have one (--label COLUMN)."
         return
-    if len(there) == 1:
-        yield f"All known labels are '{next(iter(there))}'; at least two classes are needed."
+    if len(counts) == 1:
+        yield f"All known labels are '{next(iter(counts))}'; at least two classes are needed."
     yield from alike_notes(list(labels["classes"]))
-    few = [name for name, count in there.items() if count < FEW]
+    few = [name for name, count in counts.items() if count < FEW]
     if few:
         listed = ", ".join(f"'{name}'" for name in few[:5]) + (", …" if len(few) > 5 else "")
         yield f"Fewer than {FEW} nodes are labelled {listed}; label more, or join such classes."

@@ -187,7 +187,7 @@ def _scan(path: Path, delimiter: str, width: int) -> Scan:
             header = header and not row
             continue
         header = False
-        for cell in _taken("".join(lines), delimiter, width, line, len(row)):
+        for cell in _multiline_cells("".join(lines), delimiter, width, line, len(row)):
             scan.count += 1
             scan.first = scan.first or cell
             if not cell.closed:
@@ -228,7 +228,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str
             ) from None
 
 
-def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[MultilineCell]:
+def _multiline_cells(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[MultilineCell]:
     """The cells of one row that go on over line breaks."""
     at = column = 0
     while at < len(text):

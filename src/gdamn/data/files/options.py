@@ -62,11 +62,11 @@ class Options:
     @classmethod
     def make(cls, values: Mapping[str, Any]) -> Options:
         """From plain data, such as ``options`` in a ``config.toml``; wrong names and types are refused."""
-        known = {each.name for each in dataclasses.fields(cls)}
+        names = {each.name for each in dataclasses.fields(cls)}
         for key, value in values.items():
-            if key not in known:
-                raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(known))}.")
-            if not _right(key, value):
+            if key not in names:
+                raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(names))}.")
+            if not _has_its_type(key, value):
                 raise ConfigError(f"The option '{key}' of own files can't be {value!r}.")
         fields = {key: value for key, value in values.items() if value is not None}
         if fields.get("sha256") and "missing" not in fields:
@@ -85,7 +85,7 @@ class Options:
         return [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
 
 
-def _right(key: str, value: Any) -> bool:
+def _has_its_type(key: str, value: Any) -> bool:
     """Whether a value has the type of its option."""
     if value is None:
         return key != "sha256"

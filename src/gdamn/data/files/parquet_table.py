@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +33,11 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, progress: Pro
             raise DataError(f"'{path}' says it has {rows:,} rows of {len(to_read)} columns; that is too many.")
         groups = (file.metadata.row_group(at) for at in range(file.metadata.num_row_groups))
         limits.check_bytes(path, "its row groups", sum(group.total_byte_size for group in groups))
-        read = [0]
-
-        def counted() -> Iterator[Any]:
-            for batch in file.iter_batches(columns=to_read):
-                read[0] += batch.num_rows
-                yield batch
-
         schema = pa.schema([file.schema_arrow.field(name) for name in to_read])
         try:
-            data = pa.Table.from_batches(
-                list(bounded_batches(counted(), path, len(to_read), lambda: read[0], max(rows, 1), progress)),
-                schema=schema,
-            )
+            batches = file.iter_batches(columns=to_read)
+            bounded = bounded_batches(batches, path, len(to_read), None, max(rows, 1), progress)
+            data = pa.Table.from_batches(list(bounded), schema=schema)
             data.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
         except (pa.ArrowException, OSError) as cause:
             raise DataError(f"'{path}' is damaged: {in_short(cause)}.") from None

@@ -163,22 +163,22 @@ def _is_parquet(path: Path) -> bool:
 
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
     """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. ``split`` among the options is passed over."""
-    rest = {key: value for key, value in options.items() if key != "split" and value is not None}
-    earlier = Options.make(rest)
-    kept = {} if fresh else dict(earlier.sha256)
-    rest.pop("sha256", None)
-    chosen = Options.make(rest)
+    file_options = {key: value for key, value in options.items() if key != "split" and value is not None}
+    earlier = Options.make(file_options)
+    hashes_before = {} if fresh else dict(earlier.sha256)
+    file_options.pop("sha256", None)
+    chosen = Options.make(file_options)
     path = Path(dataset).expanduser()
     if path.suffix != FOLDER:
         check_suffix(path)
     files = {"nodes": _hashed(path)}
     if chosen.edges is not None:
         files["edges"] = Path(chosen.edges).expanduser()
-    hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
-    recorded = dict(rest)
-    if not kept and path.suffix != FOLDER:
+    hashes = {name: hashes_before.get(name) or limits.sha256(file) for name, file in files.items()}
+    recorded = dict(file_options)
+    if not hashes_before and path.suffix != FOLDER:
         recorded["missing"] = chosen.missing  # runs that were stored without it keep what they did
-    if "features" in rest:
+    if "features" in file_options:
         recorded["features"] = list(chosen.features or ())
     if "edges" in files:
         recorded["edges"] = str(files["edges"].absolute())

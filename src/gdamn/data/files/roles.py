@@ -91,8 +91,8 @@ def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
     """The columns of the nodes by their options, or by their names where the options leave them out."""
     names = table.columns
     by_name = next((name for name in ID_NAMES if name in names), names[0])
-    chosen = by_name if options.id is None else table.need(options.id, "ids")
-    place = options.id is None and chosen not in ID_NAMES
+    id_column = by_name if options.id is None else table.need(options.id, "ids")
+    by_place = options.id is None and id_column not in ID_NAMES
     label = options.label or (LABEL if LABEL in names else None)
     if label is not None and (need_label or label in names):
         table.need(label, "labels")
@@ -105,21 +105,21 @@ def node_roles(table: Table, options: Options, need_label: bool) -> Roles:
     if split is not None and (need_label or split in names):
         table.need(split, "split")
     for what, other in (("labels", label), ("split", split)):
-        if other == chosen:
-            raise DataError(f"Column '{chosen}' of '{table.name}' can't be the ids and the {what} at once.")
+        if other == id_column:
+            raise DataError(f"Column '{id_column}' of '{table.name}' can't be the ids and the {what} at once.")
     if split is not None and split == label:
         raise DataError(f"Column '{label}' of '{table.name}' can't be the labels and the split at once.")
     guessed = (
-        ("ids", chosen if options.id is None and not place else None),
+        ("ids", id_column if options.id is None and not by_place else None),
         ("labels", label if options.label is None else None),
     )
     return Roles(
-        chosen,
+        id_column,
         label,
         split if split in names else None,
-        _others(table, options, {chosen, label, split}),
+        _others(table, options, {id_column, label, split}),
         tuple(f"'{column}' for the {what}" for what, column in guessed if column is not None),
-        (f"{Path(table.name).name}: the node id is column '{chosen}' (the first).",) if place else (),
+        (f"{Path(table.name).name}: the node id is column '{id_column}' (the first).",) if by_place else (),
     )
 
 

@@ -70,13 +70,13 @@ def wanted_columns(names: list[str], columns: Sequence[str] | None) -> list[str]
 
 
 def bounded_batches(
-    batches: Iterable[Any], path: Path, width: int, at: Callable[[], int], size: int, progress: Progress
+    batches: Iterable[Any], path: Path, width: int, at: Callable[[], int] | None, size: int, progress: Progress
 ) -> Iterator[Any]:
     """The batches, as long as all of them fit the limits; reports progress.
 
     Args:
         width: number of columns.
-        at: how much of ``size`` is read by now.
+        at: how much of ``size`` is read by now; None counts rows.
     """
     rows, used = 0, 0
     for batch in batches:
@@ -84,7 +84,7 @@ def bounded_batches(
         limits.check_bytes(path, "its table", used)
         if rows > limits.MOST_NODES or rows * max(width, 1) > limits.MOST_CELLS:
             raise DataError(f"'{path}' has more than {rows:,} rows of {width} columns; that is too many.")
-        progress(f"reading {path.name}", min(at(), size), size)
+        progress(f"reading {path.name}", min(rows if at is None else at(), size), size)
         yield batch
 
 

@@ -125,10 +125,10 @@ def _edges(
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = n * (n - 1) // 2 - inside
     within = round(homophily * count)
-    for what, asked, most in (("inside", within, inside), ("between", count - within, across)):
-        if asked > most:
+    for what, needed, most in (("inside", within, inside), ("between", count - within, across)):
+        if needed > most:
             raise ConfigError(
-                f"There are only {most} pairs {what} classes for {asked} edges; ask for a lower degree, "
+                f"There are only {most} pairs {what} classes for {needed} edges; ask for a lower degree, "
                 "more nodes or another homophily."
             )
 
@@ -147,8 +147,8 @@ def _edges(
         codes = draw_distinct(part.stop - part.start, most, partial(draw, same=same), none, rng)
         for start in range(0, len(codes), BLOCK):
             a, b = np.divmod(codes[start : start + BLOCK], n)
-            to = slice(part.start + start, part.start + start + len(a))
-            edges[0, to], edges[1, to] = order[a], order[b]
+            columns = slice(part.start + start, part.start + start + len(a))
+            edges[0, columns], edges[1, columns] = order[a], order[b]
     return edges
 
 
@@ -156,13 +156,13 @@ def _partners(size: int, same: bool, bounds: NDArray[np.int64], rng: np.random.G
     """About ``size`` codes of pairs of places in the same class or in two, loops left out."""
     n, num_classes = int(bounds[-1]), len(bounds) - 1
     a = rng.integers(0, n, size)
-    of = a * num_classes // n
-    low, high = bounds[of], bounds[of + 1]
-    room = high - low
+    classes = a * num_classes // n
+    low, high = bounds[classes], bounds[classes + 1]
+    sizes = high - low
     if same:
-        b = low + rng.integers(0, np.maximum(room, 1))
+        b = low + rng.integers(0, np.maximum(sizes, 1))
     else:
-        b = rng.integers(0, np.maximum(n - room, 1))
-        b += np.where(b >= low, room, 0)
+        b = rng.integers(0, np.maximum(n - sizes, 1))
+        b += np.where(b >= low, sizes, 0)
     keep = (a != b) & (b < n)
     return pair_codes(a[keep], b[keep], n, ordered=False)

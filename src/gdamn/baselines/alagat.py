@@ -24,7 +24,7 @@ from .common import Forward
 
 @dataclass(frozen=True)
 class ALaGATSettings(ALaSettings):
-    """Those of the publication for Cora."""
+    """The settings of the publication for Cora."""
 
     hidden: int = setting(8, "Hidden units of each head.", low=1)
     heads: int = setting(8, "Heads.", low=1)

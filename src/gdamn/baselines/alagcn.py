@@ -34,7 +34,7 @@ class ALaSettings(SupervisedSettings):
 
 @dataclass(frozen=True)
 class ALaGCNSettings(ALaSettings):
-    """Those of the publication for Cora."""
+    """The settings of the publication for Cora."""
 
     hidden: int = setting(16, "Hidden units.", low=1)
     layers: int = setting(5, "L, layers; all but the first are gated.", low=1, high=64)

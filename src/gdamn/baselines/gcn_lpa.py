@@ -45,7 +45,7 @@ class WeighedGCN(nn.Module):
         self.theta = nn.Parameter(torch.empty(structure.pattern.num_entries, 1))
 
     def adjacency(self) -> Adjacency:
-        """M."""
+        """M, the adjacency with learned weights."""
         return Adjacency(self.structure, edge_softmax(self.structure.pattern, self.theta[:, 0], self.weights))
 
     def propagate_labels(self, adjacency: Adjacency, labels: Tensor, steps: int) -> Tensor:

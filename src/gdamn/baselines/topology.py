@@ -58,7 +58,7 @@ def laplacian(structure: Structure, device: torch.device) -> Tensor:
 
 
 def largest_eigenvalue(pattern: Pattern, values: Tensor, steps: int = 200) -> Tensor:
-    """Of a symmetric matrix without negative eigenvalues, by power iteration, and 1 % more lest it be too small."""
+    """The largest eigenvalue of a positive semi-definite matrix by power iteration, plus 1 % as a margin."""
     n = pattern.shape[0]
     vector = torch.cos(torch.arange(n, device=values.device, dtype=values.dtype))[:, None]
     for _ in range(steps):

@@ -66,7 +66,7 @@ def build(
     name: str,
     progress: Progress = silent,
 ) -> Graph:
-    """The graph, with the file's name in what may still be wrong with it."""
+    """Build the graph; errors name the file."""
     progress("building the graph", 0, 1)
     try:
         graph = Graph.build(
@@ -87,7 +87,7 @@ def build(
 
 
 def fit_features(parts: Parts, options: Options) -> tuple[Encoder, Any]:
-    """The encoder, and the features that it makes of the parts it was fitted on."""
+    """The encoder, fitted on the parts, and their features [N, F]."""
     if parts.matrix is not None and parts.matrix.shape[1] > 0:
         return Encoder.of_matrix(int(parts.matrix.shape[1])), parts.matrix
     encoder = Encoder("structural", 0)
@@ -124,7 +124,7 @@ def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDA
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Numbers by their size, everything else by the alphabet."""
+    """Sort class names: by value where all are whole numbers, else alphabetically."""
     try:
         return sorted(names, key=lambda name: (int(name), name))
     except ValueError:
@@ -148,16 +148,16 @@ def check_labels(parts: Parts, labels: NDArray[np.int64], classes: Sequence[str]
 
 
 def graph_notes(graph: Graph) -> list[str]:
-    """What was changed of the edges."""
+    """Sentences about edges that were dropped or merged."""
     notes = []
     if graph.meta["dropped_self_loops"]:
         notes.append(f"Edges: {graph.meta['dropped_self_loops']:,} from a node to itself were dropped.")
     if graph.meta["merged_duplicates"]:
         count = f"{graph.meta['merged_duplicates']:,}"
         if graph.meta["merged_duplicates"] == graph.num_edges:
-            notes.append("Edges: each stands there twice, as in both directions, and counts once.")
+            notes.append("Edges: each is listed twice, as in both directions, and counts once.")
         else:
-            notes.append(f"Edges: {count} stand there more than once, or in both directions, and count once.")
+            notes.append(f"Edges: {count} are listed more than once, or in both directions, and count once.")
     return notes
 
 
@@ -243,5 +243,5 @@ def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: st
 
 
 def stem(path: Path) -> str:
-    """What a graph is called."""
+    """The name of a graph: that of its file without the suffix."""
     return path.stem or path.name

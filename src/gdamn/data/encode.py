@@ -91,7 +91,7 @@ class Encoder:
         return cls("given", width)
 
     def fit_structure(self, edges: Edges, n: int) -> tuple[Encoder, NDArray[np.float32]]:
-        """The same encoder with what the graph's structure gives, and [N, F] those features."""
+        """An encoder of structural features, fitted on the edges, and these features [N, F]."""
         matrix = structure.adjacency(edges, n)
         degrees = structure.log_degrees(matrix)
         vectors, values = structure.eigenvectors(matrix)
@@ -127,7 +127,7 @@ class Encoder:
         return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]), dtype=np.float32)
 
     def describe(self) -> list[str]:
-        """What was done, one sentence each."""
+        """How the features were made, in sentences."""
         lines = []
         if self.kind == "given":
             lines.append(f"Features: the {self.width:,} of the file, as they are.")
@@ -170,7 +170,7 @@ class Encoder:
 
 
 def _useless(categories: list[str], most: int, rows: int, auto: bool) -> str:
-    """Why a column of names can't be a feature; empty where it can."""
+    """Why a categorical column can't be a feature; empty where it can."""
     if not categories:
         return "is empty"
     if len(categories) > most:

@@ -10,7 +10,7 @@ KINDS = ("columns", "structural", "given")
 
 
 def wrong_encoder(values: Mapping[str, Any]) -> str:
-    """The first thing that can't be, in words; empty where all can."""
+    """What is wrong with an encoder from a file, in words; empty where nothing is."""
     if values.get("kind") not in KINDS or not _is_count(values.get("width")):
         return "its kind or width can't be"
     for name, is_right in (("numeric", _is_numeric), ("categorical", _is_categorical)):
@@ -30,7 +30,7 @@ def wrong_encoder(values: Mapping[str, Any]) -> str:
 
 
 def _wrong_whole(values: Mapping[str, Any]) -> str:
-    """Whether the parts belong to the kind, and make as many features as it says."""
+    """What is wrong between the parts: one is missing, or they make another number of features."""
     if values["kind"] == "structural" and values.get("structural") is None:
         return "it lacks its structural part"
     if values["kind"] != "columns":

@@ -89,7 +89,7 @@ def cache_root() -> Path:
 
 
 def roots(data_root: Root = None) -> list[Path]:
-    """The folders to look into, first one first."""
+    """The folders to search, in this order."""
     first = [Path(data_root).expanduser()] if data_root is not None else []
     env = os.environ.get(ENV_ROOT, "").strip()
     return [*first, *([Path(env).expanduser()] if env else []), cache_root()]
@@ -172,7 +172,7 @@ def download(file_set: FileSet, folder: Path, progress: Progress = silent) -> No
 
 
 def _check_content(content: bytes, file: DataFile, origin: str) -> None:
-    """Refuse content that has not the pinned hash."""
+    """Refuse content with another hash than the pinned one."""
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
         raise DataError(

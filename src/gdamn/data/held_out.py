@@ -30,7 +30,7 @@ def validation_from(train: Mask, labels: NDArray[np.int64], share: float, seed: 
 
 
 def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.Generator) -> Mask:
-    """About this share of a set, drawn from each class; the rounding is made good over all classes together."""
+    """A mask of about this share of a set, drawn from each class; only the total is rounded, as far as classes allow."""
     drawn = np.zeros(len(labels), bool)
     nodes = rng.permutation(np.flatnonzero(from_))
     if share <= 0 or len(nodes) == 0:

@@ -21,7 +21,7 @@ def before_em(best: Mapping[str, Any], history: Sequence[Mapping[str, Any]], att
 
 
 def is_before_em(model: NodeClassifier) -> bool:
-    """The same of a fitted model."""
+    """Whether the labels of a fitted model come from before EM."""
     return before_em(model.best_epoch_, model.history_, model.edge_weights_ is not None)
 
 

@@ -26,7 +26,7 @@ def _edges(data: Mapping[str, Any]) -> Iterator[str]:
     elif alone:
         yield f"{alone:,} nodes ({alone / n:.1%}) have no edge; only their features tell what they are."
     if data["duplicate_edges"]:
-        yield f"{data['duplicate_edges']:,} edges stand there more than once; each counts once, by its largest weight."
+        yield f"{data['duplicate_edges']:,} edges are listed more than once; each counts once, by its largest weight."
     if data["self_loops"]:
         yield f"{data['self_loops']:,} edges lead from a node to itself; they are dropped."
     if n > 10 and data["degree"]["largest"] > n / 2:

@@ -11,7 +11,7 @@ _SAID = ("allocate memory", "out of memory", "can't start new thread")
 
 
 def shortage(problem: BaseException) -> TrainingError | None:
-    """The error to show where this one means that memory ran out; None where it means something else."""
+    """The error to show if memory ran out; None for any other problem."""
     message = str(problem).lower()
     if not isinstance(problem, MemoryError) and not (
         isinstance(problem, (RuntimeError, OSError, ImportError)) and any(phrase in message for phrase in _SAID)

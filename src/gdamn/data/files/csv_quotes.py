@@ -58,14 +58,14 @@ class MultilineCell:
 
 @dataclass
 class Kinds:
-    """What stands in the columns of ordinary rows."""
+    """The kinds of cells that each column has in ordinary rows."""
 
     seen: list[set[str]]
     most: int
     rows: int = 0
 
     def learn(self, row: Sequence[str]) -> None:
-        """Look at an ordinary row, until enough were seen."""
+        """Add the kinds of an ordinary row's cells, until enough rows were seen."""
         if self.rows < self.most and len(row) == len(self.seen):
             self.rows += 1
             for kinds, cell in zip(self.seen, row, strict=True):
@@ -136,7 +136,7 @@ def has_quotes(path: Path, delimiter: str) -> bool:
 
 
 def filled_lines(path: Path) -> int:
-    """Lines that aren't empty: as many as rows where no cell goes on over a line break."""
+    """The number of lines that aren't empty; it is the number of rows where no cell spans lines."""
     count, ended = 0, True
     with path.open("rb") as file:
         for block in iter(lambda: file.read(BLOCK), b""):
@@ -284,7 +284,7 @@ def _wide_fields() -> Iterator[None]:
 
 
 def encoding_error(path: Path) -> DataError:
-    """Says where the first byte stands that isn't UTF-8."""
+    """The error that names the first byte that isn't UTF-8."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:

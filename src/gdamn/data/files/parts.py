@@ -124,7 +124,7 @@ def with_unknown(parts: Parts, options: Options) -> Parts:
 
 
 def node_ids(table: Table, column: str) -> Any:
-    """[N] the ids as Arrow strings: none empty, none twice, none endless."""
+    """[N] the ids as Arrow strings; empty, repeated and very long ones are refused."""
     ids = as_texts(table, column)
     if ids.null_count:
         at = int(pc.index(pc.is_null(ids), True).as_py())

@@ -68,7 +68,7 @@ def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
 
 
 def _stamp(path: str | Path | None) -> object:
-    """What changes when a file does."""
+    """Time of change, size and inode of a file; None where there is none."""
     try:
         stat = None if path is None else Path(path).stat()
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def read_parts(
 
 
 def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
-    """What the files hold, as it stands there."""
+    """What the files hold, with labels as they are written."""
     suffix = check_suffix(nodes)
     if suffix in TABLES:
         return _read_tables(nodes, options, need_label, lenient, progress)
@@ -162,7 +162,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
-    """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. ``split`` among the options is passed over."""
+    """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. The option ``split`` is kept as it is."""
     file_options = {key: value for key, value in options.items() if key != "split" and value is not None}
     earlier = Options.make(file_options)
     hashes_before = {} if fresh else dict(earlier.sha256)
@@ -188,7 +188,7 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
 
 
 def _hashed(path: Path) -> Path:
-    """The file whose hash stands for a path: that of a folder's index has the hashes of all its arrays."""
+    """The file to hash for a path: of a graph folder its index, which has the hashes of all arrays."""
     return path / INDEX if path.suffix == FOLDER else path
 
 

@@ -62,7 +62,7 @@ class Ends:
 
 
 def role_notes(roles: Roles, ends: Ends) -> tuple[str, ...]:
-    """Which columns were taken where nobody said which, and which were not."""
+    """Notes about the columns that were guessed, and those that aren't used."""
     named = (*roles.by_name, *ends.by_name)
     return (*((f"Columns: {', '.join(named)}, by name.",) if named else ()), *roles.notes, *ends.notes)
 

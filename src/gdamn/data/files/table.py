@@ -39,12 +39,12 @@ class Table:
         return list(self.data.column_names)
 
     def location(self, row: int, column: str | None = None) -> str:
-        """Where a cell stands, for a sentence."""
+        """The row, the file and the column of a cell, for a sentence."""
         where = f"row {row + self.first:,} of '{self.name}'"
         return where if column is None else f"column '{column}' in {where}"
 
     def need(self, column: str, what: str) -> str:
-        """The column, or an error with the names that there are."""
+        """The column, or an error that lists the columns."""
         if self.data.schema.get_field_index(column) >= 0:
             return column
         listed = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
@@ -52,7 +52,7 @@ class Table:
 
 
 def unique_names(names: list[str], path: Path) -> list[str]:
-    """The names, or an error where one stands twice or is empty."""
+    """The names, or an error where one is repeated or empty."""
     seen: set[str] = set()
     for at, name in enumerate(names):
         if not name.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,6 +71,18 @@ def test_files_that_changed_are_read_again(tables):
     assert recorder.finished == stages(*tables)
     load(nodes, edges=edges, directed=True, progress=recorder)  # so are those that are read in another way
     assert recorder.finished == 2 * stages(*tables)
+
+
+def test_threads_that_load_different_files_get_their_own(tmp_path):
+    files = []
+    for at, size in enumerate((8, 12, 16, 20)):
+        nodes, edges = tmp_path / f"nodes-{at}.csv", tmp_path / f"edges-{at}.csv"
+        nodes.write_text("id,label,x\n" + "".join(f"{i},{'ab'[i % 2]},{i}\n" for i in range(size)))
+        edges.write_text("source,target\n" + "".join(f"{i},{(i + 1) % size}\n" for i in range(size)))
+        files.append((size, str(nodes), str(edges)))
+    with ThreadPoolExecutor(4) as pool:
+        loaded = [(size, pool.submit(load, nodes, edges=edges)) for _ in range(5) for size, nodes, edges in files]
+    assert all(graph.result().num_nodes == size for size, graph in loaded)
 
 
 def test_inspect_reports_what_it_reads(tables):

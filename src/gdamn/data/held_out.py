@@ -30,7 +30,7 @@ def validation_from(train: Mask, labels: NDArray[np.int64], share: float, seed: 
 
 
 def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.Generator) -> Mask:
-    """A mask of about this share of a set, drawn from each class; only the total is rounded, as far as classes allow."""
+    """A mask of about this share of a set, drawn from each class; the total is rounded once where classes allow it."""
     drawn = np.zeros(len(labels), bool)
     nodes = rng.permutation(np.flatnonzero(from_))
     if share <= 0 or len(nodes) == 0:

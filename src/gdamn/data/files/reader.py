@@ -52,19 +52,22 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     return read_folder(folder)
 
 
-_latest: dict[object, Assembled] = {}
-"""The graph that was read last, by its files and options: at most one."""
+_latest: list[tuple[object, Assembled]] = []
+"""The graph that was read last, with its files and options: at most one."""
 
 
 def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
     """The graph before its split, kept for the next seed of the same run; files that have changed are read again."""
     key = str(nodes), repr(options), _stamp(nodes), _stamp(options.edges)
-    if key not in _latest:
-        _latest.clear()
-        check_hashes(nodes, options)
-        parts = read_parts(nodes, options, need_label=True, progress=progress)
-        _latest[key] = assemble(parts, options, name=stem(nodes), progress=progress)
-    return _latest[key]
+    for known, assembled in _latest:
+        if known == key:
+            return assembled
+    _latest.clear()
+    check_hashes(nodes, options)
+    parts = read_parts(nodes, options, need_label=True, progress=progress)
+    assembled = assemble(parts, options, name=stem(nodes), progress=progress)
+    _latest[:] = [(key, assembled)]  # at once, as another thread may load, too
+    return assembled
 
 
 def _stamp(path: str | Path | None) -> object:

@@ -37,10 +37,10 @@ def make(edges: int, folder: Path) -> None:
     import numpy as np
 
     from gdamn.data.files.folder import write_folder
-    from gdamn.data.named.synthetic import sbm
+    from gdamn.data.named.synthetic import BlockModel, sbm
 
     nodes = edges // 10
-    graph = sbm(nodes, CLASSES, DEGREE, 0.7, 0, train_per_class=200, val_per_class=500)
+    graph = sbm(BlockModel(nodes, CLASSES, DEGREE, 0.7, 0, train_per_class=200, val_per_class=500))
     rng = np.random.default_rng(0)
     means = rng.standard_normal((CLASSES, FEATURES), dtype=np.float32)
     means /= np.linalg.norm(means, axis=1, keepdims=True)

@@ -13,7 +13,7 @@ import argparse
 import numpy as np
 import torch
 
-from gdamn.data.named.synthetic import sbm
+from gdamn.data.named.synthetic import BlockModel, sbm
 from gdamn.fit.domains.batched.large import make_large
 from gdamn.fit.domains.batched.views import Viewer
 from gdamn.kernels import Key, edge_softmax, gram, spmm
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=400)
     given = parser.parse_args()
-    graph = sbm(2000, 5, 100.0, 0.7, 64)
+    graph = sbm(BlockModel(2000, 5, 100.0, 0.7, 64))
     problem = make_large(graph, "none", 0.0, torch.device("cpu"))
     viewer, own = Viewer(problem), np.arange(200, dtype=np.int64)
     whole = viewer.halo(np.arange(graph.num_nodes), 0)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv, GENConv
 
 from gdamn import Graph
-from gdamn.baselines.alagat import ALaGAT, for_heads
+from gdamn.baselines.alagat import ALaGAT, ALaGATSettings, for_heads
 from gdamn.baselines.alagcn import ALaGCN
 from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest
 from gdamn.baselines.deepergcn import DeeperGCN, aggregate
@@ -83,6 +83,12 @@ def started(net, seed: int = 1):
     return net.eval()
 
 
+def alagat(structure, layers: int, rate: float) -> ALaGAT:
+    """ALaGAT with both kinds of dropout at the rate."""
+    s = ALaGATSettings(hidden=HIDDEN, heads=HEADS, layers=layers, dropout_hidden=rate, dropout_attention=rate)
+    return ALaGAT(structure, CPU, WIDTH, C, s)
+
+
 def networks(graph: Graph, rate: float = 0.0):
     """Each network on the graph, with dropout at the rate."""
     s, sizes = graph.structure, (WIDTH, HIDDEN, C)
@@ -93,7 +99,7 @@ def networks(graph: Graph, rate: float = 0.0):
     return {
         "deepergcn": DeeperGCN(s, *sizes, 3, rate, 0.5),
         "alagcn": ALaGCN(gcn_adjacency(s, CPU), *sizes, 4, rate),
-        "alagat": ALaGAT(s, CPU, *sizes, 3, HEADS, rate, rate),
+        "alagat": alagat(s, 3, rate),
         "cs-gnn": CSGNN(s, None, CPU, WIDTH, C, csgnn),
         "cs-gnn with places": CSGNN(s, place, CPU, WIDTH, C, csgnn),
     }
@@ -256,7 +262,7 @@ def attention(a: torch.Tensor, h: torch.Tensor, target: torch.Tensor, source: to
 @pytest.mark.parametrize("layers", [1, 2, 4])
 @torch.no_grad()
 def test_alagat_by_dense_matrices(path, graph, layers):
-    net = started(ALaGAT(graph.structure, CPU, WIDTH, HIDDEN, C, layers, HEADS, 0.5, 0.5))
+    net = started(alagat(graph.structure, layers, 0.5))
     a = matrix(graph, graph.structure.weights)
     degree = a.sum(1)[:, None, None]
 
@@ -279,7 +285,7 @@ def test_alagat_by_dense_matrices(path, graph, layers):
 @both
 @torch.no_grad()
 def test_the_first_layer_of_alagat_is_that_of_pyg(path, plain):
-    net = started(ALaGAT(plain.structure, CPU, WIDTH, HIDDEN, C, 1, HEADS, 0.0, 0.0))
+    net = started(alagat(plain.structure, 1, 0.0))
     conv = GATConv(WIDTH, HIDDEN, HEADS, bias=False)
     conv.lin.weight.copy_(net.first[0].T)
     conv.att_src.copy_(net.source[0][None])

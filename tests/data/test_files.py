@@ -118,6 +118,14 @@ def test_download(online, monkeypatch):
     assert len(asked) == 2
 
 
+def test_a_download_reports_the_bytes_that_arrived(online, monkeypatch):
+    serve(monkeypatch, CONTENT)
+    calls = []
+    files.ensure(made_set(), online / "data", lambda *call: calls.append(call))
+    sizes = [len(data) for data in CONTENT.values()]
+    assert calls == [("downloading made-up", done, sum(sizes)) for done in (sizes[0], sum(sizes))]
+
+
 def test_download_to_the_cache_where_the_root_is_read_only(online, monkeypatch):
     serve(monkeypatch, CONTENT)
     blocked = online / "file"

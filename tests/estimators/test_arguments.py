@@ -42,6 +42,12 @@ def test_a_type_checker_knows_every_setting_and_its_type(tmp_path):
         "GDAMN(hiden=3)": 'Unexpected keyword argument "hiden" for "GDAMN"; did you mean "hidden"?',
         "GDAMNPlus(hiden=3)": 'Unexpected keyword argument "hiden" for "GDAMNPlus"; did you mean "hidden"?',
         "GDAMN(hidden='3')": 'Argument "hidden" to "GDAMN" has incompatible type "str"; expected "int"',
+        "GDAMN.preset('cora', seed=1).refine": None,
+        "GDAMNPlus.preset(dataset='cora').settings.soft": None,
+        "GDAMN.preset('cora', hiden=3)": 'Unexpected keyword argument "hiden" for "preset" of "GDAMN"; '
+        'did you mean "hidden"?',
+        "GDAMN.preset(seed=1)": 'Missing positional argument "dataset" in call to "preset" of "GDAMN"',
+        "GDAMN.preset('cora').nothing": '"GDAMN" has no attribute "nothing"',
         "GDAMN(3)": 'Too many positional arguments for "GDAMN"',
     }
     (tmp_path / "mypy.ini").write_text(CONFIG)

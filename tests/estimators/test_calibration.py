@@ -48,8 +48,8 @@ def test_a_known_temperature_is_found_and_the_error_goes(temperature: float) -> 
 def test_the_temperature_is_the_best_of_a_grid() -> None:
     p, y = drawn(1.7, nodes=200)
     best = fit_temperature(p, y)
-    grid = [smoothed_nll(p, y, t) for t in np.geomspace(0.05, 200, 400)]
-    assert smoothed_nll(p, y, best.value) <= min(grid) + 1e-9
+    grid = [smoothed_nll(np.log(p) / t, y) for t in np.geomspace(0.05, 200, 400)]
+    assert smoothed_nll(np.log(p) / best.value, y) <= min(grid) + 1e-9
 
 
 def overconfident(nodes: int, classes: int = 3, right: int | None = None) -> tuple[np.ndarray, np.ndarray]:

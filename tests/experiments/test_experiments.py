@@ -20,7 +20,7 @@ from gdamn import GDAMN, load
 from gdamn.baselines.gat import GATClassifier
 from gdamn.baselines.gcn import GCNClassifier
 from gdamn.cli import root as cli
-from gdamn.data.named.synthetic import sbm
+from gdamn.data.named.synthetic import BlockModel, sbm
 from gdamn.errors import ConfigError, GraphError, OutputError
 from gdamn.experiments import convergence, every, experiment, fig1a, fig6, time_cost
 from gdamn.experiments.connectivity import (
@@ -42,7 +42,7 @@ from gdamn.runs.execution import Execution
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TINY = {"epochs": 3, "pretrain_epochs": 2}
-GRAPH = sbm(60, 3, 6.0, 0.7, 8, train_per_class=4, val_per_class=4, seed=1)
+GRAPH = sbm(BlockModel(60, 3, 6.0, 0.7, 8, train_per_class=4, val_per_class=4), seed=1)
 
 
 def pairs(graph) -> set[tuple[int, int]]:

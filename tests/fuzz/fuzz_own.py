@@ -27,7 +27,7 @@ TABLE_WORDS = ("id", "label", "split", "train", "source", "target", "weight", "n
 
 def load(path: Path, **options: Any) -> None:
     """Train's reader, then that of ``gdamn inspect``, which forgives more; the first error is kept for the end."""
-    files._assembled.cache_clear()  # two inputs within a tick of the clock look the same to it
+    files._latest.clear()  # two inputs within a tick of the clock look the same to it
     refused = None
     try:
         own.load(path, **options)

@@ -174,7 +174,7 @@ def table() -> Table:
 
 def encoder_seeds() -> list[bytes]:
     columns = Encoder.fit(table(), ["x", "label"], "text", ())
-    made = [columns, Encoder.given(3), columns.fit_structure(np.array([[0, 1, 2], [1, 2, 3]]), 4)[0]]
+    made = [columns, Encoder.of_matrix(3), columns.fit_structure(np.array([[0, 1, 2], [1, 2, 3]]), 4)[0]]
     return [json.dumps({**each.as_dict(), "class_names": ["a", "b"]}).encode() for each in made]
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from gdamn import GDAMN, GDAMNPlus, Graph
+from gdamn.estimators.registry import make
 from gdamn.graph.order import renumbered
-from gdamn.model.fitted_state import ATTENTION, HELD, WEIGHTS, Axis, attention_of, edge_index, put_back, shapes
+from gdamn.model.fitted_state import ATTENTION, HELD, WEIGHTS, Axis, FittedState, edge_index, put_back, shapes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 FEW = {"epochs": 2, "pretrain_epochs": 2, "em_iterations": 1, "hidden": 4, "projection": 4, "start": "graph"}
@@ -29,21 +30,43 @@ def test_a_fit_leaves_what_is_described_and_parameters(estimator, batch, tmp_pat
     settings = {**FEW, "propagator": "gcn", "draws": 1, "soft": True, "reweight": "stable", "batch": batch}
     model = estimator(**settings).fit(graph)
     wanted = shapes(graph.num_nodes, graph.num_classes, len(graph.indices))
-    assert {name: model.tensors_[name].shape for name in HELD} == wanted
-    assert all(model.tensors_[name].dtype == np.float32 for name in HELD.keys() - {"edge.index"})
+    del wanted["base_probabilities"]  # those of correct and smooth
+    assert {name: model.tensors_[name].shape for name in wanted} == wanted
+    assert all(model.tensors_[name].dtype == np.float32 for name in wanted.keys() - {"edge.index"})
     assert all(name.startswith(("q.", "p.")) for name in model.tensors_.keys() - HELD.keys())
     np.testing.assert_array_equal(model.tensors_["edge.index"], edge_index(graph))
     loaded = estimator.load(model.save(tmp_path / "model.gdamn"))
     assert loaded.tensors_.keys() == model.tensors_.keys()
 
 
-def test_attention_is_that_of_the_edges():
+def test_attention_is_that_of_the_edges_and_loops():
     arrays = {name: np.full(2, at) for at, name in enumerate(HELD)}
-    found = attention_of(arrays)
-    assert found is not None
-    assert list(found) == list(ATTENTION)
-    assert all(found[name] is arrays[f"edge.{name}"] for name in ATTENTION)
-    assert attention_of({"probabilities": np.ones((2, 2))}) is None
+    state = FittedState.of(arrays)
+    for kind, attention in (("edge", state.attention), ("loop", state.loop_attention)):
+        assert attention is not None
+        assert list(attention) == list(ATTENTION)
+        assert all(attention[name] is arrays[f"{kind}.{name}"] for name in ATTENTION)
+    assert FittedState.of({"probabilities": np.ones((2, 2))}).attention is None
+    del arrays["loop.stable"]
+    assert FittedState.of(arrays).loop_attention is None
+
+
+def test_the_state_reads_and_writes_every_array_that_belongs_to_the_graph():
+    arrays = {name: np.full(2, at) for at, name in enumerate(HELD)}
+    written = FittedState.of({**arrays, "q.first.0": np.ones(3)}).named()
+    assert written.keys() == HELD.keys()
+    assert all(written[name] is array for name, array in arrays.items())
+    assert FittedState.of({}).named() == {}
+
+
+def test_correct_and_smooth_leaves_what_is_described_and_parameters(tmp_path):
+    graph = make_graph()
+    model = make("gcn-cs", overrides={"epochs": 2, "hidden": 4}).fit(graph)
+    assert {name for name in model.tensors_ if name in HELD} == {"probabilities", "base_probabilities"}
+    assert all(name.startswith("network.") for name in model.tensors_.keys() - HELD.keys())
+    assert model.state_.base_probabilities.shape == (graph.num_nodes, graph.num_classes)
+    loaded = type(model).load(model.save(tmp_path / "model.gdamn"))
+    assert loaded.tensors_.keys() == model.tensors_.keys()
 
 
 def test_put_back_undoes_the_order_of_every_array():

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gdamn.data.named.synthetic import sbm
+from gdamn.data.named.synthetic import BlockModel, sbm
 from gdamn.errors import OutputError
 from gdamn.estimators import registry as methods
 from gdamn.fit import checkpoint
@@ -152,7 +152,7 @@ def test_which_errors_mean_memory() -> None:
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = sbm(**OPTIONS, seed=1)
+    graph = sbm(BlockModel(**OPTIONS), seed=1)
     settings = dict(SPEC.settings)
     whole = methods.make("gdamn", None, seed=1, overrides=settings).fit(graph)
     jumps = iter([-1e9, 1e9, 0.0, -5.0] * 1000)

@@ -24,7 +24,7 @@ from .common import Forward
 
 @dataclass(frozen=True)
 class ALaGATSettings(ALaSettings):
-    """Those of the publication for Cora."""
+    """The settings of the publication for Cora."""
 
     hidden: int = setting(8, "Hidden units of each head.", low=1)
     heads: int = setting(8, "Heads.", low=1)
@@ -59,25 +59,18 @@ class ALaGAT(nn.Module):
     """
 
     def __init__(
-        self,
-        structure: Structure,
-        device: torch.device,
-        width: int,
-        hidden: int,
-        classes: int,
-        layers: int,
-        heads: int,
-        rate: float,
-        attention_rate: float,
+        self, structure: Structure, device: torch.device, width: int, classes: int, settings: ALaGATSettings
     ) -> None:
         super().__init__()
+        hidden, heads = settings.hidden, settings.heads
         self.first = new_weights([(width, heads * hidden)])
         self.later = new_weights([(heads * hidden, classes)])
         self.target = new_weights([(heads, hidden)] * 2)  # a of the first layer, and of the gated ones
         self.source = new_weights([(heads, hidden)] * 2)  # b
         self.bias = new_biases([classes])
         self.gates = Gates()
-        self.layers, self.heads, self.rate, self.attention_rate = layers, heads, rate, attention_rate
+        self.layers, self.heads = settings.layers, heads
+        self.rate, self.attention_rate = settings.dropout_hidden, settings.dropout_attention
         self.pattern, entries = for_heads(structure, heads)
         weights = structure.tensor("weights", device)
         self.weights = weights[torch.as_tensor(entries).to(device)]
@@ -109,10 +102,10 @@ class ALaGAT(nn.Module):
         return logits
 
     @torch.no_grad()
-    def shares(self, alpha: Tensor, own: Tensor) -> Tensor:
+    def shares(self, alpha: Tensor, classes: Tensor) -> Tensor:
         """Share of each class among the neighbours as each head weighs them, [N, K, C], for the classes [N]."""
-        classes = F.one_hot(own, len(self.bias[0])).float()
-        return self.collect(alpha, classes[:, None].expand(-1, self.heads, -1)) / self.degrees
+        one_hot = F.one_hot(classes, len(self.bias[0])).float()
+        return self.collect(alpha, one_hot[:, None].expand(-1, self.heads, -1)) / self.degrees
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
         """Logits [N, C]."""
@@ -121,10 +114,10 @@ class ALaGAT(nn.Module):
         before = torch.ones((), device=h.device)
         for layer in range(self.layers - 1):
             place = child(key, layer)
-            own = self.classify(h.detach()).argmax(1)
+            classes = self.classify(h.detach()).argmax(1)
             h = dropout(h, self.rate, place)
             alpha = self.attend(h, 1, child(place, "edges"))
-            z = self.gates(self.shares(alpha, own), own)
+            z = self.gates(self.shares(alpha, classes), classes)
             h = h + (torch.minimum(before, z)[:, :, None] * self.degrees.rsqrt()) * self.collect(alpha, h)
             before = z
         return self.classify(h)
@@ -139,8 +132,6 @@ class ALaGATClassifier(ALaClassifier):
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The gated network."""
-        s = self.settings
-        sizes = problem.x.width, s.hidden, problem.num_classes, s.layers, s.heads
-        network = ALaGAT(problem.structure, problem.device, *sizes, s.dropout_hidden, s.dropout_attention)
-        network.initialise(s.init, generator)
+        network = ALaGAT(problem.structure, problem.device, problem.x.width, problem.num_classes, self.settings)
+        network.initialise(self.settings.init, generator)
         return network, lambda key: network(problem.x, key)

@@ -34,7 +34,7 @@ class ALaSettings(SupervisedSettings):
 
 @dataclass(frozen=True)
 class ALaGCNSettings(ALaSettings):
-    """Those of the publication for Cora."""
+    """The settings of the publication for Cora."""
 
     hidden: int = setting(16, "Hidden units.", low=1)
     layers: int = setting(5, "L, layers; all but the first are gated.", low=1, high=64)
@@ -51,14 +51,14 @@ class Gates(nn.Module):
         super().__init__()
         self.threshold = nn.Parameter(torch.full((2,), 0.5))
 
-    def forward(self, shares: Tensor, own: Tensor) -> Tensor:
+    def forward(self, shares: Tensor, classes: Tensor) -> Tensor:
         """z [N, K].
 
         Args:
             shares: [N, K, C] share of each class among the neighbours, as each of K heads sees them.
-            own: [N] class of the node itself.
+            classes: [N] class of each node itself.
         """
-        agreement = shares.gather(2, own[:, None, None].expand(-1, shares.shape[1], 1))[:, :, 0]
+        agreement = shares.gather(2, classes[:, None, None].expand(-1, shares.shape[1], 1))[:, :, 0]
         safe = shares.clamp_min(RAREST)
         entropy = -(safe * safe.log()).sum(2)
         s, u = (F.layer_norm(value, value.shape) for value in (agreement, entropy))
@@ -95,18 +95,18 @@ class ALaGCN(nn.Module):
         return logits
 
     @torch.no_grad()
-    def shares(self, own: Tensor) -> Tensor:
+    def shares(self, classes: Tensor) -> Tensor:
         """Share of each class among the neighbours, [N, 1, C], for the classes [N]."""
-        classes = F.one_hot(own, len(self.bias[1])).float()
-        return (spmm(self.pattern, self.weights, classes) / self.degrees)[:, None]
+        one_hot = F.one_hot(classes, len(self.bias[1])).float()
+        return (spmm(self.pattern, self.weights, one_hot) / self.degrees)[:, None]
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
         """Logits [N, C]."""
         h = self.adjacency.propagate(x.linear(self.first[0], child(key, "input")), None) + self.bias[0]
         before = torch.ones((), device=h.device)
         for layer in range(self.layers - 1):
-            own = self.classify(h.detach()).argmax(1)
-            z = self.gates(self.shares(own), own)
+            classes = self.classify(h.detach()).argmax(1)
+            z = self.gates(self.shares(classes), classes)
             h = dropout(h, self.rate, child(key, layer))
             h = h + torch.minimum(before, z) * (spmm(self.pattern, self.weights, h) * self.degrees.rsqrt())
             before = z

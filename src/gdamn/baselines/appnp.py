@@ -16,7 +16,7 @@ from .common import Forward, NetworkClassifier, NetworkSettings
 
 @dataclass(frozen=True)
 class APPNPSettings(NetworkSettings):
-    """Those of the publication, for a fixed number of epochs in place of its patience."""
+    """The settings of the publication, for a fixed number of epochs in place of its patience."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
     epochs: int = setting(400, "Epochs.", low=1)

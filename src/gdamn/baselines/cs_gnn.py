@@ -27,7 +27,7 @@ START = 0.01
 
 @dataclass(frozen=True)
 class CSGNNSettings(SupervisedSettings):
-    """Those of the publication's code, for a fixed number of epochs in place of its patience."""
+    """The settings of the publication's code, for a fixed number of epochs in place of its patience."""
 
     hidden: int = setting(32, "Hidden units.", low=1)
     layers: int = setting(3, "Attention layers.", low=1, high=64)
@@ -144,7 +144,7 @@ class CSGNNClassifier(NetworkClassifier):
         return network, lambda key: F.logsigmoid(network(problem.x, key))
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
-        """Is it of this class, or not: for each class of each known node."""
+        """Binary cross-entropy of every class, over the known nodes."""
         target = problem.labels[problem.train]
         scores = cast(CSGNN, network)
 

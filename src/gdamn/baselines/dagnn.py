@@ -16,7 +16,7 @@ from .common import Forward, LossSelected, NetworkClassifier
 
 @dataclass(frozen=True)
 class DAGNNSettings(LossSelected):
-    """Those of the publication, for a fixed number of epochs in place of its stopping rule."""
+    """The settings of the publication, for a fixed number of epochs in place of its stopping rule."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
     epochs: int = setting(500, "Epochs.", low=1)

@@ -22,7 +22,7 @@ SMALLEST = 1e-7
 
 @dataclass(frozen=True)
 class DeeperGCNSettings(SupervisedSettings):
-    """Those of the publication for ogbn-arxiv, the one graph here that it has settings for."""
+    """The settings of the publication for ogbn-arxiv, its only graph that is here."""
 
     hidden: int = setting(128, "Hidden units.", low=1)
     layers: int = setting(28, "Layers.", low=1, high=64)

@@ -16,7 +16,7 @@ from .common import Forward, NetworkClassifier, SupervisedSettings
 
 @dataclass(frozen=True)
 class GATSettings(SupervisedSettings):
-    """Those of the publication, for a fixed number of epochs in place of its patience."""
+    """The settings of the publication, for a fixed number of epochs in place of its patience."""
 
     hidden: int = setting(8, "Hidden units of each head.", low=1)
     layers: int = setting(2, "Layers.", low=1, high=64)

@@ -60,10 +60,10 @@ def smooth(adjacency: Adjacency, answer: Tensor, labels: Tensor, train: Tensor, 
     """The answer [N, C] with the known labels put in, spread over the graph."""
     start = answer.clone()
     start[train] = labels[train]
-    found = start
+    smoothed = start
     for _ in range(steps):
-        found = spread(adjacency, start, found, alpha, 0, 1)
-    return found
+        smoothed = spread(adjacency, start, smoothed, alpha, 0, 1)
+    return smoothed
 
 
 class GCNCSClassifier(GCNClassifier):

@@ -45,10 +45,10 @@ class WeighedGCN(nn.Module):
         self.theta = nn.Parameter(torch.empty(structure.pattern.num_entries, 1))
 
     def adjacency(self) -> Adjacency:
-        """M."""
+        """M, the adjacency with learned weights."""
         return Adjacency(self.structure, edge_softmax(self.structure.pattern, self.theta[:, 0], self.weights))
 
-    def carried(self, adjacency: Adjacency, labels: Tensor, steps: int) -> Tensor:
+    def propagate_labels(self, adjacency: Adjacency, labels: Tensor, steps: int) -> Tensor:
         """M^K Y: [N, C]; the known labels are not set again."""
         for _ in range(steps):
             labels = adjacency.propagate(labels, None)
@@ -85,7 +85,7 @@ class GCNLPAClassifier(NetworkClassifier):
         def loss(step: Key) -> dict[str, Tensor]:
             adjacency = weighed.adjacency()
             likelihood, _ = softmax_losses(weighed.gcn(adjacency, [problem.x], step), target)
-            lpa, _ = softmax_losses(weighed.carried(adjacency, problem.labels, s.steps), target)
+            lpa, _ = softmax_losses(weighed.propagate_labels(adjacency, problem.labels, s.steps), target)
             return {"loss": likelihood + s.lambda_ * lpa, "likelihood": likelihood, "lpa": lpa}
 
         return loss

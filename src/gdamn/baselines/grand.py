@@ -21,7 +21,7 @@ from .common import Forward, Loss, LossSelected, NetworkClassifier
 
 @dataclass(frozen=True)
 class GRANDSettings(LossSelected):
-    """Those of the publication for Cora, for a fixed number of epochs in place of its patience."""
+    """The settings of the publication for Cora, for a fixed number of epochs in place of its patience."""
 
     hidden: int = setting(32, "Hidden units.", low=1)
     epochs: int = setting(1000, "Epochs.", low=1)
@@ -110,9 +110,9 @@ def whole(x: Block) -> Tensor:
         return x.dense
     assert x.pattern is not None
     assert x.values is not None
-    found = torch.zeros(x.pattern.shape, device=x.values.device)
-    found[x.pattern.tensor("rows", found.device), x.pattern.tensor("indices", found.device)] = x.values
-    return found
+    matrix = torch.zeros(x.pattern.shape, device=x.values.device)
+    matrix[x.pattern.tensor("rows", matrix.device), x.pattern.tensor("indices", matrix.device)] = x.values
+    return matrix
 
 
 class GRANDClassifier(NetworkClassifier):
@@ -138,7 +138,7 @@ class GRANDClassifier(NetworkClassifier):
         return [{"params": list(network.parameters()), "weight_decay": s.weight_decay}]
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
-        """Cross-entropy of every augmentation, and how far they are from what they say together."""
+        """Cross-entropy of every augmentation, and their distance from the sharpened mean prediction."""
         s, target = self.settings, pretrain_target(problem.labels, problem.counts)
         grand = cast(GRAND, network)
 

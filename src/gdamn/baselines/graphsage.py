@@ -16,7 +16,7 @@ from .common import Forward, NetworkClassifier, NetworkSettings
 
 @dataclass(frozen=True)
 class SAGESettings(NetworkSettings):
-    """Those of a GCN; the publication has none for these graphs."""
+    """The settings of a GCN; the publication has none for these graphs."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
     decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))

@@ -15,7 +15,7 @@ from .common import Forward, NetworkClassifier, SupervisedSettings
 
 @dataclass(frozen=True)
 class LogRegSettings(SupervisedSettings):
-    """Those of Shchur et al. (2018)."""
+    """The settings of Shchur et al. (2018)."""
 
     learning_rate: float = setting(0.1, "Adam's learning rate.", low=0)
     dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)

@@ -13,6 +13,7 @@ from ..estimators.base import NodeClassifier
 from ..fit.training import Progress, Watch, evaluate, reproducible_threads
 from ..graph.graph import Graph
 from ..model.adjacency import Adjacency, neighbours
+from ..model.fitted_state import FittedState
 from ..model.problem import Problem, choose_device, make_problem
 from ..model.settings import BaseSettings, setting
 
@@ -69,7 +70,7 @@ class LPAClassifier(NodeClassifier):
         assert watch.best is not None
         assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
-        self.tensors_ = {"probabilities": watch.best_state["probabilities"].cpu().numpy()}
+        self.tensors_ = FittedState(probabilities=watch.best_state["probabilities"].cpu().numpy()).named()
 
 
 def shares(problem: Problem, f: Tensor) -> Tensor:

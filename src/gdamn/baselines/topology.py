@@ -42,8 +42,8 @@ def topology_code(structure: Structure, device: torch.device) -> Tensor:
         total += waves(heat(pattern, scaled, start))
     code = torch.cat([total.real, total.imag], 1) / n
     spread = code.std(0, correction=0)
-    told = spread > SMALLEST
-    code = torch.where(told, (code - code.mean(0)) / torch.where(told, spread, torch.ones_like(spread)), 0.0)
+    varies = spread > SMALLEST
+    code = torch.where(varies, (code - code.mean(0)) / torch.where(varies, spread, torch.ones_like(spread)), 0.0)
     return F.normalize(code, dim=1)
 
 
@@ -58,13 +58,13 @@ def laplacian(structure: Structure, device: torch.device) -> Tensor:
 
 
 def largest_eigenvalue(pattern: Pattern, values: Tensor, steps: int = 200) -> Tensor:
-    """Of a symmetric matrix without negative eigenvalues, by power iteration, and 1 % more lest it be too small."""
+    """The largest eigenvalue of a positive semi-definite matrix by power iteration, plus 1 % as a margin."""
     n = pattern.shape[0]
     vector = torch.cos(torch.arange(n, device=values.device, dtype=values.dtype))[:, None]
     for _ in range(steps):
         vector = F.normalize(spmm(pattern, values, vector), dim=0)
-    found = (vector * spmm(pattern, values, vector)).sum()
-    return 1.01 * found.clamp_min(1e-6)
+    eigenvalue = (vector * spmm(pattern, values, vector)).sum()
+    return 1.01 * eigenvalue.clamp_min(1e-6)
 
 
 def heat(pattern: Pattern, scaled: Tensor, start: Tensor) -> Tensor:
@@ -84,8 +84,8 @@ def waves(psi: Tensor) -> Tensor:
     """Σ_j exp(i u Ψ_ij) at every u: [N, 32]; each power from the one before."""
     turn = torch.polar(torch.ones_like(psi), STEP * psi)
     power = torch.ones_like(turn)
-    found = []
+    values = []
     for _ in range(POINTS):
-        found.append(power.sum(1))
+        values.append(power.sum(1))
         power = power * turn
-    return torch.stack(found, 1)
+    return torch.stack(values, 1)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..data import progress
 from ..data.files import is_path
 from . import display
 from . import file_options as files
@@ -46,16 +45,26 @@ def convert(
     from ..data.files.folder import check_target, write_folder
     from ..runs.outputs import check_apart
 
-    reading = files.given_options(
-        *(edges, label, node_id, features, text, weight, source, target),
-        *(split_column, val_share, test_share, directed),
+    reading = files.chosen_options(
+        edges=edges,
+        label=label,
+        id=node_id,
+        features=features,
+        text=text,
+        weight=weight,
+        source=source,
+        target=target,
+        split_column=split_column,
+        val_share=val_share,
+        test_share=test_share,
+        directed=directed,
     )
     if not is_path(graph):
         files.refuse_for_named(graph, reading)
     check_apart(folder, [Path(graph)] if is_path(graph) else [])
     check_target(folder)
-    with display.ProgressView() as view, progress.listening(view.reading):
-        loaded = load(graph, data_root=data_root, seed=seed, **reading)
+    with display.ProgressView() as view:
+        loaded = load(graph, data_root=data_root, seed=seed, progress=view.reading, **reading)
         write_folder(loaded, folder, half=half)
     size = sum(path.stat().st_size for path in folder.iterdir())
     display.note(f"{loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges, {size / 1e6:,.1f} MB")

@@ -45,25 +45,20 @@ Directed = Annotated[
     _option("--directed", metavar=None, help="Keep the direction of the edges. Default: they count both ways."),
 ]
 
-NAMES = (
-    *("edges", "label", "id", "features", "text", "weight", "source", "target"),
-    *("split_column", "val_share", "test_share", "directed"),
-)
 
+def chosen_options(**values: str | float | bool | None) -> dict[str, Any]:
+    """The options that a person chose, by the names of ``Options`` (data/files/options.py).
 
-def given_options(*values: Any) -> dict[str, Any]:
-    """The options that were given, by the names of ``Options`` (data/files/options.py); values in the order of NAMES.
-
-    None and a flag that is off were not given.
+    None and a flag that is off were not chosen.
     """
-    return {name: value for name, value in zip(NAMES, values, strict=True) if value is not None and value is not False}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
     """The run with whole paths and hashes where it reads files; a named data set takes none of these options.
 
     Args:
-        reading: what :func:`given` found.
+        reading: what :func:`chosen_options` returned.
         fresh: the files were named now, not by an older ``config.toml``.
     """
     if not is_path(spec.dataset):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data import progress
 from ..data.files import is_path
+from ..data.progress import Progress, silent
 from ..errors import ConfigError
 from ..runs.outputs import check_output
 from ..runs.text import percent
@@ -54,17 +54,25 @@ def inspect(
     """Show what a graph is, and warn of what will hurt, before anything is trained. Test labels stay unread."""
     if len(graph) > 2 or (len(graph) == 2 and edges is not None):
         raise ConfigError("Name one file with a whole graph, or two tables: nodes and edges.")
-    reading = files.given_options(
-        *(edges or (graph[1] if len(graph) == 2 else None), label, node_id, features, text, weight, source, target),
-        *(split_column, None, None, directed),
+    reading = files.chosen_options(
+        edges=edges or (graph[1] if len(graph) == 2 else None),
+        label=label,
+        id=node_id,
+        features=features,
+        text=text,
+        weight=weight,
+        source=source,
+        target=target,
+        split_column=split_column,
+        directed=directed,
     )
     if plot is not None and plot.suffix.lower() != ".png":
         raise ConfigError(f"--plot writes PNG; name a file that ends in .png, not '{plot}'.")
     read = [Path(graph[0]), Path(reading["edges"]) if "edges" in reading else None] if is_path(graph[0]) else []
     for path in (plot, *(out / name for name in (PICTURE, FACTS) if out is not None)):
         check_output(path, (), force, inputs=read)
-    with display.ProgressView() as view, progress.listening(view.reading):
-        facts = inspected(graph[0], reading, data_root)
+    with display.ProgressView() as view:
+        facts = inspected(graph[0], reading, data_root, view.reading)
     written = write(facts, plot, out)
     if as_json:
         from ..system.io import to_json
@@ -76,19 +84,19 @@ def inspect(
         display.note(f"Written: {path}")
 
 
-def inspected(name: str, reading: dict[str, Any], data_root: Path | None) -> Facts:
+def inspected(name: str, reading: dict[str, Any], data_root: Path | None, progress: Progress = silent) -> Facts:
     """The facts of files or of a named data set, with their warnings."""
     from ..inspect.facts import collect
     from ..inspect.files import file_facts
     from ..inspect.warnings import warnings
 
     if is_path(name):
-        facts = file_facts(Path(name), reading)
+        facts = file_facts(Path(name), reading, progress)
     else:
         files.refuse_for_named(name, reading)
         from ..data import load
 
-        facts = collect(load(name, data_root=data_root))
+        facts = collect(load(name, data_root=data_root, progress=progress))
     facts.data["warnings"] = warnings(facts.data)
     return facts
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..data import progress
 from ..errors import ConfigError
 from ..fit.domains.ranks import environment
 from ..runs.spec import folder_name
@@ -63,8 +62,19 @@ def train(
     from ..runs.execution import Execution
     from ..runs.ranks import launch, team
 
-    reading = files.given_options(
-        edges, label, node_id, features, text, weight, source, target, split_column, val_share, test_share, directed
+    reading = files.chosen_options(
+        edges=edges,
+        label=label,
+        id=node_id,
+        features=features,
+        text=text,
+        weight=weight,
+        source=source,
+        target=target,
+        split_column=split_column,
+        val_share=val_share,
+        test_share=test_share,
+        directed=directed,
     )
     changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
@@ -76,8 +86,8 @@ def train(
         raise typer.Exit(launch.start(workers))
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
-        with display.ProgressView() as view, progress.listening(view.reading):
-            summary = runs.run(spec, folder, execution, progress=view.update, group=group)
+        with display.ProgressView() as view:
+            summary = runs.run(spec, folder, execution, progress=view.update, read_progress=view.reading, group=group)
         show_run(summary, folder, data_root, as_json)
 
 

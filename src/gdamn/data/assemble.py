@@ -20,7 +20,7 @@ from .files.options import Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .files.table import from_frame
 from .held_out import held_out, validation_from
-from .progress import report
+from .progress import Progress, silent
 
 MOST_CLASSES = 10_000
 
@@ -37,28 +37,37 @@ class Assembled:
     notes: tuple[str, ...]
 
 
-def assemble(parts: Parts, options: Options, *, name: str, strict: bool = True) -> Assembled:
+def assemble(
+    parts: Parts, options: Options, *, name: str, strict: bool = True, progress: Progress = silent
+) -> Assembled:
     """The graph of the parts, its encoder fitted on them.
 
     Args:
         strict: refuse labels that nothing can be learned from.
+        progress: called as features and graph are made.
     """
     labels, classes = class_numbers(parts)
     if strict:
         check_labels(parts, labels, classes)
-    report("making features", 0, 1)
+    progress("making features", 0, 1)
     encoder, features = fit_features(parts, options)
-    report("making features", 1, 1)
-    graph = build(parts, options, features, labels, classes, name)
-    same = (f"Labels: {note}" for note in alike_notes(classes))
-    return Assembled(graph, parts.masks, encoder, (*parts.notes, *same, *encoder.describe(), *graph_notes(graph)))
+    progress("making features", 1, 1)
+    graph = build(parts, options, features, labels, classes, name, progress)
+    similar = (f"Labels: {note}" for note in alike_notes(classes))
+    return Assembled(graph, parts.masks, encoder, (*parts.notes, *similar, *encoder.describe(), *graph_notes(graph)))
 
 
 def build(
-    parts: Parts, options: Options, features: Any, labels: NDArray[np.int64], classes: Sequence[str], name: str
+    parts: Parts,
+    options: Options,
+    features: Any,
+    labels: NDArray[np.int64],
+    classes: Sequence[str],
+    name: str,
+    progress: Progress = silent,
 ) -> Graph:
-    """The graph, with the file's name in what may still be wrong with it."""
-    report("building the graph", 0, 1)
+    """Build the graph; errors name the file."""
+    progress("building the graph", 0, 1)
     try:
         graph = Graph.build(
             parts.edges,
@@ -73,14 +82,14 @@ def build(
         )
     except GraphError as cause:
         raise GraphError(f"'{parts.source}': {cause}") from None
-    report("building the graph", 1, 1)
+    progress("building the graph", 1, 1)
     return replace(graph, node_ids=parts.ids)
 
 
 def fit_features(parts: Parts, options: Options) -> tuple[Encoder, Any]:
-    """The encoder, and the features that it makes of the parts it was fitted on."""
+    """The encoder, fitted on the parts, and their features [N, F]."""
     if parts.matrix is not None and parts.matrix.shape[1] > 0:
-        return Encoder.given(int(parts.matrix.shape[1])), parts.matrix
+        return Encoder.of_matrix(int(parts.matrix.shape[1])), parts.matrix
     encoder = Encoder("structural", 0)
     if parts.table is not None:
         asked = options.features is not None or options.text is not None
@@ -98,24 +107,24 @@ def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDA
     n = len(parts.ids)
     if parts.labels is None:
         return np.full(n, -1, np.int64), list(known or parts.class_names or ())
-    found = pc.unique(parts.labels).drop_null().to_pylist()
-    if len(found) > MOST_CLASSES:
-        raise DataError(f"There are {len(found):,} different labels in {parts.label_place}; are they classes?")
-    stored = None if parts.class_names is None or not set(found) <= set(parts.class_names) else parts.class_names
-    names = list(known or stored or in_order(found))
+    labels_present = pc.unique(parts.labels).drop_null().to_pylist()
+    if len(labels_present) > MOST_CLASSES:
+        raise DataError(f"There are {len(labels_present):,} different labels in {parts.label_place}; are they classes?")
+    stored = parts.class_names if set(labels_present) <= set(parts.class_names or ()) else None
+    names = list(known or stored or in_order(labels_present))
     at = pc.index_in(parts.labels, value_set=pa.array(names, pa.large_string()), skip_nulls=True)
     labels = np.asarray(pc.fill_null(at, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    strange = next((label for label in found if label not in set(names)), None)
-    if strange is not None:
+    unknown_label = next((label for label in labels_present if label not in set(names)), None)
+    if unknown_label is not None:
         listed = ", ".join(names[:20])
         raise DataError(
-            f"The label '{strange[:60]}' in {parts.label_place} is no class of the run, which has {listed}."
+            f"The label '{unknown_label[:60]}' in {parts.label_place} is no class of the run, which has {listed}."
         )
     return labels, names
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Numbers by their size, everything else by the alphabet."""
+    """Sort class names: by value where all are whole numbers, else alphabetically."""
     try:
         return sorted(names, key=lambda name: (int(name), name))
     except ValueError:
@@ -139,20 +148,20 @@ def check_labels(parts: Parts, labels: NDArray[np.int64], classes: Sequence[str]
 
 
 def graph_notes(graph: Graph) -> list[str]:
-    """What was changed of the edges."""
+    """Sentences about edges that were dropped or merged."""
     notes = []
     if graph.meta["dropped_self_loops"]:
         notes.append(f"Edges: {graph.meta['dropped_self_loops']:,} from a node to itself were dropped.")
     if graph.meta["merged_duplicates"]:
         count = f"{graph.meta['merged_duplicates']:,}"
         if graph.meta["merged_duplicates"] == graph.num_edges:
-            notes.append("Edges: each stands there twice, as in both directions, and counts once.")
+            notes.append("Edges: each is listed twice, as in both directions, and counts once.")
         else:
-            notes.append(f"Edges: {count} stand there more than once, or in both directions, and count once.")
+            notes.append(f"Edges: {count} are listed more than once, or in both directions, and count once.")
     return notes
 
 
-def with_split(made: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
+def with_split(assembled: Assembled, options: Options, number: int, *, explicit: bool, source: str) -> Graph:
     """The graph with its split: that of its files, or one that is made with a number; a note says which.
 
     Args:
@@ -160,9 +169,9 @@ def with_split(made: Assembled, options: Options, number: int, *, explicit: bool
         explicit: it was asked for, so there must be one of that number.
         source: the file, for sentences.
     """
-    graph = made.graph
-    if made.masks is not None:
-        masks, kind, note = given_split(graph, made.masks, number, explicit, source)
+    graph = assembled.graph
+    if assembled.masks is not None:
+        masks, kind, note = file_split(graph, assembled.masks, number, explicit, source)
         if not masks["val"].any() and options.val_share > 0:
             masks["train"], masks["val"] = validation_from(masks["train"], graph.labels, options.val_share, number)
             held = int(masks["val"].sum())
@@ -177,21 +186,21 @@ def with_split(made: Assembled, options: Options, number: int, *, explicit: bool
         )
     if not masks["val"].any():
         note += " There is no validation node, so the last epoch counts."
-    notes = [*made.notes, note]
+    notes = [*assembled.notes, note]
     return graph.with_masks(
-        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=made.encoder.as_dict()
+        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=assembled.encoder.as_dict()
     )
 
 
-def given_split(
-    graph: Graph, given: Mapping[str, NDArray[np.bool_]], number: int, explicit: bool, source: str
+def file_split(
+    graph: Graph, file_masks: Mapping[str, NDArray[np.bool_]], number: int, explicit: bool, source: str
 ) -> tuple[Masks, str, str]:
     """The masks of one of the file's splits; training and validation nodes must have labels."""
-    splits = max(mask.shape[1] for mask in given.values())
+    splits = max(mask.shape[1] for mask in file_masks.values())
     if explicit and splits > 1 and number >= splits:
         raise DataError(f"'{source}' has {splits} splits, numbered from 0; there is no split {number}.")
     at = number % splits
-    masks = {name: mask[:, at if mask.shape[1] > 1 else 0].copy() for name, mask in given.items()}
+    masks = {name: mask[:, at if mask.shape[1] > 1 else 0].copy() for name, mask in file_masks.items()}
     known = graph.labels >= 0
     for name in ("train", "val"):
         bad = masks[name] & ~known
@@ -224,16 +233,15 @@ def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: st
     tables = from_frame(nodes, "node table"), from_frame(edges, "edge table")
     try:
         parts = with_unknown(from_tables(*tables, options, need_label=options.label is not None), options)
-        made = assemble(parts, options, name=name, strict=parts.labels is not None)
+        assembled = assemble(parts, options, name=name, strict=parts.labels is not None)
         if parts.labels is None:
-            return replace(
-                made.graph, meta={**made.graph.meta, "notes": list(made.notes), "encoder": made.encoder.as_dict()}
-            )
-        return with_split(made, options, seed, explicit=False, source="the node table")
+            facts = {"notes": list(assembled.notes), "encoder": assembled.encoder.as_dict()}
+            return replace(assembled.graph, meta={**assembled.graph.meta, **facts})
+        return with_split(assembled, options, seed, explicit=False, source="the node table")
     except DataError as cause:
         raise GraphError(str(cause)) from None
 
 
 def stem(path: Path) -> str:
-    """What a graph is called."""
+    """The name of a graph: that of its file without the suffix."""
     return path.stem or path.name

@@ -70,15 +70,15 @@ class Encoder:
             if numbers is not None:
                 numeric.append({"name": name, "mean": float(numbers.mean()), "spread": float(numbers.std())})
                 continue
-            found = pc.unique(as_texts(table, name)).drop_null().to_pylist()
+            categories = pc.unique(as_texts(table, name)).drop_null().to_pylist()
             most = AUTO_CATEGORIES if columns is None else MOST_CATEGORIES
-            reason = _useless(found, most, table.data.num_rows, columns is None)
+            reason = _useless(categories, most, table.data.num_rows, columns is None)
             if reason and columns is None:
                 left_out[name] = reason
             elif reason:
                 raise DataError(f"Column '{name}' of '{table.name}' {reason}; name it with --text if it is a text.")
             else:
-                categorical.append({"name": name, "categories": sorted(found)})
+                categorical.append({"name": name, "categories": sorted(categories)})
         words = None if text is None else _fit_text(table, text)
         width = len(numeric) + sum(len(each["categories"]) for each in categorical)
         width += 0 if words is None else len(words["words"])
@@ -86,18 +86,18 @@ class Encoder:
         return cls(kind, width, numeric, categorical, words, None, left_out)
 
     @classmethod
-    def given(cls, width: int) -> Encoder:
+    def of_matrix(cls, width: int) -> Encoder:
         """Features that the file holds as numbers."""
         return cls("given", width)
 
     def fit_structure(self, edges: Edges, n: int) -> tuple[Encoder, NDArray[np.float32]]:
-        """The same encoder with what the graph's structure gives, and [N, F] those features."""
+        """An encoder of structural features, fitted on the edges, and these features [N, F]."""
         matrix = structure.adjacency(edges, n)
         degrees = structure.log_degrees(matrix)
         vectors, values = structure.eigenvectors(matrix)
         learned = {"mean": float(degrees.mean()), "spread": float(degrees.std()), "values": values.tolist()}
-        made = Encoder("structural", 1 + len(values), structural=learned, left_out=self.left_out)
-        return made, made.structural_features(edges, n, vectors.astype(np.float32))
+        encoder = Encoder("structural", 1 + len(values), structural=learned, left_out=self.left_out)
+        return encoder, encoder.structural_features(edges, n, vectors.astype(np.float32))
 
     def structural_features(self, edges: Edges, n: int, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """[N, F] the degree, standardised, and the eigenvectors."""
@@ -127,7 +127,7 @@ class Encoder:
         return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks]), dtype=np.float32)
 
     def describe(self) -> list[str]:
-        """What was done, one sentence each."""
+        """How the features were made, in sentences."""
         lines = []
         if self.kind == "given":
             lines.append(f"Features: the {self.width:,} of the file, as they are.")
@@ -160,30 +160,30 @@ class Encoder:
         try:
             if values["format"] > FORMAT:
                 raise DataError(f"'{where}' was written by a newer gdamn; upgrade gdamn to read it.")
-            made = cls(**{key: value for key, value in values.items() if key != "format"})
+            encoder = cls(**{key: value for key, value in values.items() if key != "format"})
         except (KeyError, TypeError) as cause:
             raise DataError(f"'{where}' is not an encoder that gdamn wrote: {in_short(cause)}.") from None
         wrong = wrong_encoder(values)
         if wrong:
             raise DataError(f"'{where}' is not an encoder that gdamn wrote: {wrong}.")
-        return made
+        return encoder
 
 
-def _useless(found: list[str], most: int, rows: int, auto: bool) -> str:
-    """Why a column of names can't be a feature; empty where it can."""
-    if not found:
+def _useless(categories: list[str], most: int, rows: int, auto: bool) -> str:
+    """Why a categorical column can't be a feature; empty where it can."""
+    if not categories:
         return "is empty"
-    if len(found) > most:
-        return f"has {len(found):,} different values, too many to be categories"
-    if auto and len(found) > 2 and len(found) > rows / 2:
-        return f"has {len(found)} different values in {rows} rows, too many to be categories"
+    if len(categories) > most:
+        return f"has {len(categories):,} different values, too many to be categories"
+    if auto and len(categories) > 2 and len(categories) > rows / 2:
+        return f"has {len(categories)} different values in {rows} rows, too many to be categories"
     return ""
 
 
 def _names(columns: Sequence[Mapping[str, Any]]) -> str:
     names = [f"'{each['name']}'" for each in columns]
-    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return f"{shown} {'is' if len(names) == 1 else 'are'}"
+    listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return f"{listed} {'is' if len(names) == 1 else 'are'}"
 
 
 def _one_hot(table: Table, columns: Sequence[Mapping[str, Any]]) -> sp.csr_array:
@@ -198,9 +198,9 @@ def _one_hot(table: Table, columns: Sequence[Mapping[str, Any]]) -> sp.csr_array
         texts = as_texts(table, table.need(each["name"], "features"))
         at = pc.index_in(texts, value_set=pa.array(list(each["categories"]), pa.large_string()), skip_nulls=True)
         codes = pc.fill_null(at, -1).to_numpy(zero_copy_only=False)
-        found = np.flatnonzero(codes >= 0)
-        rows.append(found)
-        places.append(codes[found].astype(np.int64) + width)
+        known = np.flatnonzero(codes >= 0)
+        rows.append(known)
+        places.append(codes[known].astype(np.int64) + width)
         width += len(each["categories"])
     row, place = np.concatenate(rows), np.concatenate(places)
     return sp.csr_array((np.ones(len(row), np.float32), (row, place)), shape=(table.data.num_rows, width))
@@ -224,6 +224,6 @@ def _tfidf(table: Table, learned: Mapping[str, Any]) -> sp.csr_array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = pc.fill_null(as_texts(table, table.need(learned["name"], "text")), "").to_pylist()
-    made = TfidfVectorizer(vocabulary={word: at for at, word in enumerate(learned["words"])}, dtype=np.float64)
-    made.idf_ = np.asarray(learned["idf"], dtype=np.float64)
-    return sp.csr_array(made.transform(texts), dtype=np.float32)
+    vectorizer = TfidfVectorizer(vocabulary={word: at for at, word in enumerate(learned["words"])}, dtype=np.float64)
+    vectorizer.idf_ = np.asarray(learned["idf"], dtype=np.float64)
+    return sp.csr_array(vectorizer.transform(texts), dtype=np.float32)

@@ -10,7 +10,7 @@ KINDS = ("columns", "structural", "given")
 
 
 def wrong_encoder(values: Mapping[str, Any]) -> str:
-    """The first thing that can't be, in words; empty where all can."""
+    """What is wrong with an encoder from a file, in words; empty where nothing is."""
     if values.get("kind") not in KINDS or not _is_count(values.get("width")):
         return "its kind or width can't be"
     for name, is_right in (("numeric", _is_numeric), ("categorical", _is_categorical)):
@@ -20,8 +20,8 @@ def wrong_encoder(values: Mapping[str, Any]) -> str:
         ):
             return f"its {name} columns can't be"
     for name, is_whole in (("text", _is_text), ("structural", _is_structural)):
-        given = values.get(name)
-        if given is not None and not (isinstance(given, dict) and is_whole(given)):
+        part = values.get(name)
+        if part is not None and not (isinstance(part, dict) and is_whole(part)):
             return f"its part '{name}' can't be"
     left_out = values.get("left_out", {})
     if not isinstance(left_out, dict) or not _are_texts(list(left_out.values())):
@@ -30,7 +30,7 @@ def wrong_encoder(values: Mapping[str, Any]) -> str:
 
 
 def _wrong_whole(values: Mapping[str, Any]) -> str:
-    """Whether the parts belong to the kind, and make as many features as it says."""
+    """What is wrong between the parts: one is missing, or they make another number of features."""
     if values["kind"] == "structural" and values.get("structural") is None:
         return "it lacks its structural part"
     if values["kind"] != "columns":
@@ -49,17 +49,17 @@ def _is_categorical(each: dict[str, Any]) -> bool:
     return isinstance(each.get("name"), str) and _are_different_texts(each.get("categories"))
 
 
-def _is_text(given: dict[str, Any]) -> bool:
-    words, idf = given.get("words"), given.get("idf")
+def _is_text(part: dict[str, Any]) -> bool:
+    words, idf = part.get("words"), part.get("idf")
     same = isinstance(idf, list) and isinstance(words, list) and len(idf) == len(words) > 0
     return (
-        isinstance(given.get("name"), str) and same and _are_different_texts(words) and all(map(_is_number, idf or ()))
+        isinstance(part.get("name"), str) and same and _are_different_texts(words) and all(map(_is_number, idf or ()))
     )
 
 
-def _is_structural(given: dict[str, Any]) -> bool:
-    values = given.get("values")
-    known = _is_number(given.get("mean")) and _is_number(given.get("spread"))
+def _is_structural(part: dict[str, Any]) -> bool:
+    values = part.get("values")
+    known = _is_number(part.get("mean")) and _is_number(part.get("spread"))
     return known and isinstance(values, list) and all(map(_is_number, values))
 
 

@@ -28,7 +28,7 @@ from typing import IO, Any
 from ..errors import DataError
 from ..system import io
 from ..system.reading import is_file
-from . import progress
+from .progress import Progress, silent
 
 ENV_ROOT = "GDAMN_DATA"
 ENV_OFFLINE = "GDAMN_OFFLINE"
@@ -89,10 +89,10 @@ def cache_root() -> Path:
 
 
 def roots(data_root: Root = None) -> list[Path]:
-    """The folders to look into, first one first."""
-    given = [Path(data_root).expanduser()] if data_root is not None else []
+    """The folders to search, in this order."""
+    first = [Path(data_root).expanduser()] if data_root is not None else []
     env = os.environ.get(ENV_ROOT, "").strip()
-    return [*given, *([Path(env).expanduser()] if env else []), cache_root()]
+    return [*first, *([Path(env).expanduser()] if env else []), cache_root()]
 
 
 def offline() -> bool:
@@ -100,44 +100,44 @@ def offline() -> bool:
     return os.environ.get(ENV_OFFLINE, "").strip().lower() not in ("", "0", "false", "no")
 
 
-def locate(wanted: FileSet, data_root: Root = None) -> Path | None:
+def locate(file_set: FileSet, data_root: Root = None) -> Path | None:
     """The first folder that holds all files of the set, or None."""
     for root in roots(data_root):
-        for folder in (wanted.folder, *wanted.also):
-            if all(is_file(root / folder / file.name) for file in wanted.files):
+        for folder in (file_set.folder, *file_set.also):
+            if all(is_file(root / folder / file.name) for file in file_set.files):
                 return root / folder
     return None
 
 
-def ensure(wanted: FileSet, data_root: Root = None) -> Path:
+def ensure(file_set: FileSet, data_root: Root = None, progress: Progress = silent) -> Path:
     """The folder that holds the files of the set, after a download where need be.
 
     Raises:
         DataError: in one sentence, which files to put where.
     """
-    found = locate(wanted, data_root)
-    if found is not None:
-        return found
-    if not wanted.base_url:
-        raise missing(wanted, data_root, "they can't be downloaded")
+    present = locate(file_set, data_root)
+    if present is not None:
+        return present
+    if not file_set.base_url:
+        raise missing(file_set, data_root, "they can't be downloaded")
     if offline():
-        raise missing(wanted, data_root, f"{ENV_OFFLINE} forbids to download them")
-    folder = writable(data_root) / wanted.folder
+        raise missing(file_set, data_root, f"{ENV_OFFLINE} forbids to download them")
+    folder = writable(data_root) / file_set.folder
     try:
-        download(wanted, folder)
+        download(file_set, folder, progress)
     except UnreachableError as error:
-        raise missing(wanted, data_root, f"the download failed ({error})") from None
+        raise missing(file_set, data_root, f"the download failed ({error})") from None
     return folder
 
 
-def missing(wanted: FileSet, data_root: Root, why: str) -> DataError:
+def missing(file_set: FileSet, data_root: Root, why: str) -> DataError:
     """The error that says which files to put where."""
     root = roots(data_root)[0]
-    names = [file.name for file in wanted.files]
-    shown = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    names = [file.name for file in file_set.files]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return DataError(
-        f"The files of {wanted.title} were not found and {why}: put {shown} into {root / wanted.folder}, or pass "
-        f"a data_root (or set {ENV_ROOT}) whose subfolder {wanted.folder} has them."
+        f"The files of {file_set.title} were not found and {why}: put {listed} into {root / file_set.folder}, or pass "
+        f"a data_root (or set {ENV_ROOT}) whose subfolder {file_set.folder} has them."
     )
 
 
@@ -155,25 +155,24 @@ def writable(data_root: Root = None) -> Path:
     raise DataError(f"Neither the data nor the cache folder can be written ({tried}); pass a data_root that can.")
 
 
-def download(wanted: FileSet, folder: Path) -> None:
+def download(file_set: FileSet, folder: Path, progress: Progress = silent) -> None:
     """Put all files of a set into a folder: each is fetched, checked and written in turn.
 
     Raises:
         UnreachableError: the host could not be reached.
         DataError: it sent something else than the published file.
     """
-    todo = [file for file in wanted.files if not (folder / file.name).is_file()]
+    todo = [file for file in file_set.files if not (folder / file.name).is_file()]
     total, done = sum(file.size for file in todo), 0
     for file in todo:
-        report = partial(_report, f"downloading {wanted.title}", total, done)
-        content = _fetch(wanted.base_url + file.name, file, report)
-        _check_content(content, file, wanted.base_url)
+        content = _fetch(file_set.base_url + file.name, file, partial(_report, progress, file_set.title, total, done))
+        _check_content(content, file, file_set.base_url)
         io.write_bytes(folder / file.name, content)
         done += file.size
 
 
 def _check_content(content: bytes, file: DataFile, origin: str) -> None:
-    """Refuse content that has not the pinned hash."""
+    """Refuse content with another hash than the pinned one."""
     digest = hashlib.sha256(content).hexdigest()
     if digest != file.sha256:
         raise DataError(
@@ -182,9 +181,9 @@ def _check_content(content: bytes, file: DataFile, origin: str) -> None:
         )
 
 
-def _report(what: str, total: int, before: int, done: int) -> None:
+def _report(progress: Progress, title: str, total: int, before: int, done: int) -> None:
     """Report the bytes that have arrived by now."""
-    progress.report(what, before + done, total)
+    progress(f"downloading {title}", before + done, total)
 
 
 class _HttpsOnly(urllib.request.HTTPRedirectHandler):

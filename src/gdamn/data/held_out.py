@@ -17,8 +17,8 @@ def held_out(labels: NDArray[np.int64], val: float, test: float, seed: int) -> t
     train = labels >= 0
     tested = _drawn(train, labels, test, rng)
     train = train & ~tested
-    left = val / (1 - test) if test < 1 else 0.0
-    validation = _drawn(train, labels, left, rng)
+    share = val / (1 - test) if test < 1 else 0.0
+    validation = _drawn(train, labels, share, rng)
     return train & ~validation, validation, tested
 
 
@@ -30,7 +30,7 @@ def validation_from(train: Mask, labels: NDArray[np.int64], share: float, seed: 
 
 
 def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.Generator) -> Mask:
-    """About this share of a set, drawn from each class; the rounding is made good over all classes together."""
+    """A mask of about this share of a set, drawn from each class; the total is rounded once where classes allow it."""
     drawn = np.zeros(len(labels), bool)
     nodes = rng.permutation(np.flatnonzero(from_))
     if share <= 0 or len(nodes) == 0:
@@ -38,9 +38,9 @@ def _drawn(from_: Mask, labels: NDArray[np.int64], share: float, rng: np.random.
     counts = np.unique(labels[nodes], return_counts=True)[1]
     exact = counts * share
     take = np.minimum(np.floor(exact).astype(np.int64), counts - 1)
-    wanted = round(float(exact.sum()))
+    total = round(float(exact.sum()))
     for at in np.argsort(take - exact, kind="stable"):  # those that lost most by rounding first
-        if take.sum() >= wanted:
+        if take.sum() >= total:
             break
         take[at] += take[at] < counts[at] - 1
     nodes = nodes[np.argsort(labels[nodes], kind="stable")]

@@ -81,8 +81,8 @@ def _every_pair(known: NDArray[np.int64], labels: NDArray[np.int64], n: int, ord
     """Sorted codes of all pairs of different labels, class by class against the classes after it."""
     parts = []
     for c in range(int(labels.max())):
-        mine, later = known[labels == c], known[labels > c]
-        a, b = np.repeat(mine, len(later)), np.tile(later, len(mine))
+        this_class, later_classes = known[labels == c], known[labels > c]
+        a, b = np.repeat(this_class, len(later_classes)), np.tile(later_classes, len(this_class))
         parts += [pair_codes(a, b, n, ordered)] + ([pair_codes(b, a, n, ordered)] if ordered else [])
     return np.sort(np.concatenate(parts))
 

@@ -44,19 +44,19 @@ def draw_distinct(
         taken: sorted codes that must not come up.
         rng: chooses which of a round's surplus stays.
     """
-    have = np.empty(0, np.int64)
-    while len(have) < count:
-        short = count - len(have)
-        free = available - len(have)
-        wanted = short if len(have) == 0 else int(1.2 * short * (available + len(taken)) / free) + 64
-        new = _distinct(draw(wanted if len(have) == 0 else min(wanted, CHUNK)))
+    drawn = np.empty(0, np.int64)
+    while len(drawn) < count:
+        missing = count - len(drawn)
+        free = available - len(drawn)
+        size = missing if len(drawn) == 0 else int(1.2 * missing * (available + len(taken)) / free) + 64
+        new = _distinct(draw(size if len(drawn) == 0 else min(size, CHUNK)))
         new = new[~contains(taken, new)]
-        new = new[~contains(have, new)]
-        if len(new) > short:
-            new = rng.choice(new, short, replace=False, shuffle=False)
-        have = np.concatenate([have, new])
-        have.sort(kind="stable")
-    return have
+        new = new[~contains(drawn, new)]
+        if len(new) > missing:
+            new = rng.choice(new, missing, replace=False, shuffle=False)
+        drawn = np.concatenate([drawn, new])
+        drawn.sort(kind="stable")
+    return drawn
 
 
 def _distinct(codes: Codes) -> Codes:

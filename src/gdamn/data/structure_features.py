@@ -21,10 +21,10 @@ def adjacency(edges: NDArray[np.int64], n: int) -> sp.csr_array:
     """[N, N] symmetric 0/1 adjacency without loops."""
     rows, cols = edges[:, edges[0] != edges[1]]
     both = (np.concatenate([rows, cols]), np.concatenate([cols, rows]))
-    made = sp.coo_array((np.ones(2 * len(rows), np.float64), both), shape=(n, n)).tocsr()
-    made.sum_duplicates()
-    made.data[:] = 1
-    return made
+    matrix = sp.coo_array((np.ones(2 * len(rows), np.float64), both), shape=(n, n)).tocsr()
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
 
 
 def log_degrees(matrix: sp.csr_array) -> NDArray[np.float64]:
@@ -37,9 +37,9 @@ def normalised(matrix: sp.csr_array) -> sp.csr_array:
     """D^-1/2 A D^-1/2; rows of isolated nodes are 0."""
     degree = np.diff(matrix.indptr).astype(np.float64)
     scale = np.where(degree > 0, 1 / np.sqrt(np.maximum(degree, 1)), 0)
-    made = matrix.copy()
-    made.data = np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
-    return made
+    scaled = matrix.copy()
+    scaled.data = np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
+    return scaled
 
 
 def eigenvectors(matrix: sp.csr_array, most: int = VECTORS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -92,15 +92,15 @@ def extended(
         edges: [2, E] of the newer graph.
         known: [N] number of each node in the older graph, -1 for new ones.
     """
-    made = np.zeros((n, vectors.shape[1]), np.float64)
+    rows = np.zeros((n, vectors.shape[1]), np.float64)
     old = known >= 0
-    made[old] = vectors[known[old]]
+    rows[old] = vectors[known[old]]
     if old.all():
-        return made.astype(np.float32)
-    carried = normalised(adjacency(edges, n)) @ made
-    safe = np.where(np.abs(values) > 1e-3, values, np.inf)
-    made[~old] = carried[~old] / safe
-    return made.astype(np.float32)
+        return rows.astype(np.float32)
+    neighbour_sums = normalised(adjacency(edges, n)) @ rows
+    eigenvalues = np.where(np.abs(values) > 1e-3, values, np.inf)
+    rows[~old] = neighbour_sums[~old] / eigenvalues
+    return rows.astype(np.float32)
 
 
 def standardised(values: NDArray[np.float64], mean: float, spread: float) -> NDArray[Any]:

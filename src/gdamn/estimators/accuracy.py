@@ -35,8 +35,8 @@ def with_nodes(spread: Mapping[str, Any], nodes: Sequence[int | None]) -> dict[s
     """A spread over seeds with each seed's ``nodes`` and ``interval_95``; as it was where no seed tells its nodes."""
     if all(count is None for count in nodes):
         return dict(spread)
-    found = [measured(value, count) for value, count in zip(spread["per_seed"], nodes, strict=True)]
-    return {**spread, "nodes": list(nodes), "interval_95": [each["interval_95"] for each in found]}
+    accuracies = [measured(value, count) for value, count in zip(spread["per_seed"], nodes, strict=True)]
+    return {**spread, "nodes": list(nodes), "interval_95": [each["interval_95"] for each in accuracies]}
 
 
 def short(accuracy: float | None, nodes: int | None) -> str:

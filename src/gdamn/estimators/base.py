@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
 from ..graph.node_ids import check_ids, id_array, plain_id
 from ..kernels.threads import one_at_a_time
-from ..model.fitted_state import attention_of
+from ..model.fitted_state import FittedState
 from ..model.settings import BaseSettings
 from ..text import safe
 from .model_file import FORMAT, read_model
@@ -44,13 +44,16 @@ SELECTION = {
 
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
+C = TypeVar("C")
+R = TypeVar("R")
 
 
 def arguments_of(
     settings: Callable[P, BaseSettings],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Show type checkers an ``__init__`` with the arguments of a settings class; at run time it stays as it is."""
-    return lambda init: init
+) -> Callable[[Callable[Concatenate[C, Q], R]], Callable[Concatenate[C, P], R]]:
+    """Show type checkers a method with the arguments of a settings class; at run time it stays as it is."""
+    return lambda method: method  # type: ignore[return-value]
 
 
 class NodeClassifier:
@@ -64,7 +67,8 @@ class NodeClassifier:
         edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
         seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
         protocol_: split, selection rule and seed, as plain data.
-        tensors_: everything that ``save`` keeps, by name (model/fitted_state.py).
+        tensors_: everything that ``save`` keeps, by name; state_: those of the arrays that belong to the graph, by
+            their meaning (model/fitted_state.py).
     """
 
     method: ClassVar[str] = ""
@@ -153,12 +157,12 @@ class NodeClassifier:
 
     def _check_shape(self, graph: Graph) -> None:
         """Refuse a result for another graph: a checkpoint may be one that somebody made up."""
-        made, wanted = self.tensors_.get("probabilities"), (graph.num_nodes, graph.num_classes)
-        if made is not None and made.shape != wanted:
+        probabilities, shape = self.state_.probabilities, (graph.num_nodes, graph.num_classes)
+        if probabilities is not None and probabilities.shape != shape:
             self._forget()
             raise TrainingError(
-                f"The fit ended with probabilities of shape {made.shape}, not {wanted}; remove its checkpoints, and "
-                "start it anew."
+                f"The fit ended with probabilities of shape {probabilities.shape}, not {shape}; remove its "
+                "checkpoints, and start it anew."
             )
 
     def _plain_ids(self) -> bool:
@@ -180,20 +184,25 @@ class NodeClassifier:
         return trained
 
     def _fitted(self) -> None:
-        if "probabilities" not in getattr(self, "tensors_", {}):
+        if self.state_.probabilities is None:
             raise NotFittedError(f"This {type(self).__name__} has not been fitted yet; call fit(graph) first.")
+
+    @property
+    def state_(self) -> FittedState:
+        """What ``tensors_`` means; without any array before the fit."""
+        return FittedState.of(getattr(self, "tensors_", {}))
 
     @property
     def probabilities_(self) -> NDArray[np.float32]:
         """[N, C] class probabilities of every node."""
         self._fitted()
-        return self.tensors_["probabilities"]
+        return cast("NDArray[np.float32]", self.state_.probabilities)
 
     @property
     def edge_weights_(self) -> dict[str, NDArray[np.float32]] | None:
         """Attention per edge, in the order of the graph's CSR; None for methods without attention."""
         self._fitted()
-        return attention_of(self.tensors_)
+        return self.state_.attention
 
     def predict(self) -> NDArray[np.int64]:
         """[N] class number of every node."""
@@ -266,7 +275,7 @@ class NodeClassifier:
         model.protocol_ = header["protocol"]
         model.class_names_ = tuple(header["class_names"])
         ids = header["node_ids"]
-        model.node_ids_ = np.arange(len(tensors["probabilities"])) if ids is None else id_array(ids)
+        model.node_ids_ = np.arange(len(model.probabilities_)) if ids is None else id_array(ids)
         model.epochs_ = len(model.history_)
         model.seconds_, model.timings_ = float("nan"), []
         return model
@@ -290,9 +299,9 @@ def as_graph(graph: Any) -> Graph:
     raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
 
 
-def not_a_graph(given: Any, wanted: str) -> str:
+def not_a_graph(value: Any, expected: str) -> str:
     """One sentence about what was given in the place of a graph."""
-    kind = type(given).__name__
+    kind = type(value).__name__
     hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
-    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(given, str) else hint
-    return f"Expected {wanted}, not {kind}{hint}."
+    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(value, str) else hint
+    return f"Expected {expected}, not {kind}{hint}."

@@ -84,8 +84,8 @@ def calibrated(
         probabilities: [N, C] as ``predict_proba`` gives them.
         wanted: False leaves them as they are.
     """
-    found = temperature_of(probabilities, graph, wanted)
-    return scaled(probabilities, found.value), found
+    temperature = temperature_of(probabilities, graph, wanted)
+    return scaled(probabilities, temperature.value), temperature
 
 
 def temperature_of(probabilities: NDArray[Any], graph: Graph, wanted: bool = True) -> Temperature:
@@ -123,23 +123,18 @@ def fit_temperature(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> T
     logs = _log(probabilities)
 
     def loss(log_t: float) -> float:
-        return _smoothed(logs / math.exp(log_t), labels)
+        return smoothed_nll(logs / math.exp(log_t), labels)
 
     tried = np.linspace(math.log(LOWEST), math.log(HIGHEST), STEPS)  # L may have several valleys
     best = int(np.argmin([loss(float(log_t)) for log_t in tried]))
     around = float(tried[max(best - 1, 0)]), float(tried[min(best + 1, STEPS - 1)])
-    found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-6})
+    minimum = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-6})
     reason = f"fitted on {count:,} validation node{'s' if count > 1 else ''}"
-    return Temperature(float(math.exp(found.x)), True, reason, count)
+    return Temperature(float(math.exp(minimum.x)), True, reason, count)
 
 
-def smoothed_nll(probabilities: NDArray[Any], labels: NDArray[np.int64], temperature: float) -> float:
-    """L(T) of :func:`fit_temperature`."""
-    return _smoothed(_log(probabilities) / temperature, labels)
-
-
-def _smoothed(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """The same of the logarithms over T, which are overwritten."""
+def smoothed_nll(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """L(T) of :func:`fit_temperature` for the logits log p / T, which are overwritten."""
     logits -= logits.max(axis=1, keepdims=True)  # the predicted class has 0
     weights = np.exp(logits)
     np.put_along_axis(weights, logits.argmax(axis=1)[:, None], 0.0, axis=1)
@@ -153,19 +148,19 @@ def _smoothed(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
 
 def _log(probabilities: NDArray[Any]) -> NDArray[np.float64]:
     """[V, C] log p."""
-    found: NDArray[np.float64] = np.log(np.maximum(np.asarray(probabilities, np.float64), _FLOOR))
-    return found
+    logs: NDArray[np.float64] = np.log(np.maximum(np.asarray(probabilities, np.float64), _FLOOR))
+    return logs
 
 
 def scaled(probabilities: NDArray[Any], temperature: float) -> NDArray[np.float64]:
     """[N, C] softmax(log p / T)."""
-    made = np.empty(probabilities.shape, np.float64)
-    for at in range(0, len(made), BLOCK):
+    result = np.empty(probabilities.shape, np.float64)
+    for at in range(0, len(result), BLOCK):
         logits = _log(probabilities[at : at + BLOCK]) / temperature
         logits -= logits.max(axis=1, keepdims=True)
         weights = np.exp(logits)
-        made[at : at + BLOCK] = weights / weights.sum(axis=1, keepdims=True)
-    return made
+        result[at : at + BLOCK] = weights / weights.sum(axis=1, keepdims=True)
+    return result
 
 
 def nll(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> float:
@@ -217,10 +212,10 @@ class Calibration:
 def cross_fitted(probabilities: NDArray[Any], labels: NDArray[np.int64], seed: int = 0) -> NDArray[np.float64]:
     """[V, C] each half of the nodes under the temperature of the other half."""
     order = np.random.default_rng([seed, 0xCA1]).permutation(len(labels))
-    made = np.empty(probabilities.shape, np.float64)
-    for here, there in ((order[::2], order[1::2]), (order[1::2], order[::2])):
-        made[here] = scaled(probabilities[here], fit_temperature(probabilities[there], labels[there]).value)
-    return made
+    result = np.empty(probabilities.shape, np.float64)
+    for half, other in ((order[::2], order[1::2]), (order[1::2], order[::2])):
+        result[half] = scaled(probabilities[half], fit_temperature(probabilities[other], labels[other]).value)
+    return result
 
 
 def report(probabilities: NDArray[Any], labels: NDArray[np.int64], temperature: Temperature) -> dict[str, Any]:

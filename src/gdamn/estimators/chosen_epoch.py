@@ -21,22 +21,22 @@ def before_em(best: Mapping[str, Any], history: Sequence[Mapping[str, Any]], att
 
 
 def is_before_em(model: NodeClassifier) -> bool:
-    """The same of a fitted model."""
+    """Whether the labels of a fitted model come from before EM."""
     return before_em(model.best_epoch_, model.history_, model.edge_weights_ is not None)
 
 
-def before_em_sentence(seeds: Sequence[int], of: int) -> str | None:
+def before_em_sentence(seeds: Sequence[int], number: int) -> str | None:
     """What people should know of these seeds' labels, in a sentence; None where there are no such seeds.
 
     Args:
         seeds: those whose labels come from before EM.
-        of: how many seeds are spoken of.
+        number: how many seeds the run has.
     """
     if not seeds:
         return None
     *first, last = map(str, seeds)
     named = f"seeds {', '.join(first)} and {last}" if first else f"seed {last}"
-    which = f"of {named} " if of > 1 else ""
+    which = f"of {named} " if number > 1 else ""
     return (
         f"The labels {which}come from before EM: validation chose an epoch of pre-training, while the edge weights "
         "are p's after the last EM iteration."

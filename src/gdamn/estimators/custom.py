@@ -35,8 +35,8 @@ def register(name: str) -> None:
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
-    """What an own class raises when it is made becomes a sentence; what the package's own methods raise passes."""
+def one_sentence(name: str) -> Iterator[None]:
+    """Errors of a person's own class become one sentence; those of the package's methods pass."""
     try:
         yield
     except GdamnError:
@@ -54,10 +54,10 @@ def _class(name: str, module: str, attribute: str) -> type:
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        estimator = getattr(importlib.import_module(module), attribute)
     except Exception as cause:  # whatever the module does when it is imported
         what = "" if isinstance(cause, (ImportError, AttributeError, ValueError)) else f"{type(cause).__name__}: "
         raise ConfigError(f"Can't take the method '{name}' (module:Class): {what}{in_short(cause)}.") from cause
-    if not (isinstance(found, type) and issubclass(found, NodeClassifier)):
+    if not (isinstance(estimator, type) and issubclass(estimator, NodeClassifier)):
         raise ConfigError(f"'{name}' isn't a method: it must be a subclass of gdamn.estimators.base.NodeClassifier.")
-    return found
+    return estimator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..fit.em import expectation_maximisation
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
-from ..model.fitted_state import WEIGHTS, edge_index, put_back
+from ..model.fitted_state import WEIGHTS, FittedState, edge_index, put_back
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, arguments_of, as_graph
@@ -26,6 +26,13 @@ from .base import NodeClassifier, arguments_of, as_graph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
+
+
+@dataclass(frozen=True, kw_only=True)
+class PresetArguments(Settings):
+    """The arguments of :meth:`GDAMN.preset`, for type checkers."""
+
+    dataset: str = field(kw_only=False)
 
 
 class GDAMN(NodeClassifier):
@@ -41,11 +48,12 @@ class GDAMN(NodeClassifier):
     settings_: Settings
 
     @arguments_of(Settings)
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, /, **settings: Any) -> None:
         super().__init__(**settings)
 
     @classmethod
-    def preset(cls, dataset: str, **settings: Any) -> Self:
+    @arguments_of(PresetArguments)
+    def preset(cls, /, dataset: str, **settings: Any) -> Self:
         """With the settings chosen for a data set (on validation accuracy), and these on top."""
         return cls(**{**preset(dataset, cls.method), **settings})
 
@@ -104,7 +112,7 @@ class GDAMN(NodeClassifier):
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
         for beta in BETAS:
-            watch = _run(problem, dataclasses.replace(self.settings, beta=beta), progress)
+            watch = _run(problem, replace(self.settings, beta=beta), progress)
             assert watch.best is not None
             watch.best["beta"] = beta
             if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
@@ -117,9 +125,10 @@ class GDAMN(NodeClassifier):
         if network == "q":
             return super().predict_proba()
         self._fitted()
-        if network != "p" or "p_probabilities" not in self.tensors_:
+        probabilities = self.state_.p_probabilities
+        if network != "p" or probabilities is None:
             raise GraphError(f"There is no network '{network}' here; choose q, or p where EM ran.")
-        return self.tensors_["p_probabilities"].copy()
+        return probabilities.copy()
 
     def refine(self, graph: Graph | Data | None = None) -> Data:
         """The refined graph as a PyTorch Geometric Data.
@@ -140,9 +149,9 @@ class GDAMN(NodeClassifier):
         self._fitted()
         edges = weigh(self)
         if isinstance(graph, Data):
-            made = RefineGraph(self)(graph)
-            made.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(made.edge_index.device)
-            return made
+            refined = RefineGraph(self)(graph)
+            refined.loop_weight = torch.from_numpy(edges.loops["stable"].copy()).to(refined.edge_index.device)
+            return refined
         g = as_graph(graph) if graph is not None else self.graph_
         if g is None:
             return put_on(Data(num_nodes=len(self.probabilities_)), edges)
@@ -170,21 +179,22 @@ def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
 
 def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """What the chosen epoch leaves behind, as arrays."""
-    found = {"probabilities": F.softmax(state["logits"], dim=1).cpu().numpy()}
-    for network in ("q", "p"):
-        for name, value in (state.get(network) or {}).items():
-            found[f"{network}.{name}"] = value.cpu().numpy()
-    if state.get("posterior") is None:
-        return found
-    found["p_probabilities"] = state["posterior"].cpu().numpy()
-    found["pseudo_labels"] = state["labels"].cpu().numpy()
-    if "hard" not in state.get("weights", {}):
-        return found  # a method without attention, or a fit in batches
-    edges = graph.structure.off_loop
-    loops = np.flatnonzero(graph.structure.loop)
-    weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
-    for name in WEIGHTS:
-        found[f"edge.{name}"] = weights[name][edges]
-        found[f"loop.{name}"] = weights[name][loops]
-    found["edge.index"] = edge_index(graph)
-    return found
+    parameters = {
+        f"{network}.{name}": value.cpu().numpy()
+        for network in ("q", "p")
+        for name, value in (state.get(network) or {}).items()
+    }
+    fitted = FittedState(probabilities=F.softmax(state["logits"], dim=1).cpu().numpy())
+    if state.get("posterior") is not None:
+        posterior, labels = state["posterior"].cpu().numpy(), state["labels"].cpu().numpy()
+        fitted = replace(fitted, p_probabilities=posterior, pseudo_labels=labels)
+        if "hard" in state.get("weights", {}):  # neither a method without attention nor a fit in batches
+            weights = {name: state["weights"][name].cpu().numpy() for name in WEIGHTS}
+            edges, loops = graph.structure.off_loop, np.flatnonzero(graph.structure.loop)
+            fitted = replace(
+                fitted,
+                edge_index=edge_index(graph),
+                edge_weights={name: values[edges] for name, values in weights.items()},
+                loop_weights={name: values[loops] for name, values in weights.items()},
+            )
+    return {**fitted.named(), **parameters}

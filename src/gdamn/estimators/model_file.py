@@ -42,8 +42,8 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             header = json.loads((file.metadata() or {})["gdamn"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, KeyError, TypeError, AttributeError, ValueError, OSError, RecursionError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({told}).") from None
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{path} is not a model that gdamn saved, or it is damaged ({reason}).") from None
     version = header.get("format") if isinstance(header, dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise DataError(f"{path} was saved by a newer gdamn (format {version}); upgrade gdamn to open it.")

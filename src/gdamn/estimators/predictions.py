@@ -37,14 +37,14 @@ class Predictions:
     @property
     def predicted(self) -> NDArray[np.int64]:
         """[N] the likeliest class."""
-        found: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
-        return found
+        classes: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
+        return classes
 
     @property
     def confidence(self) -> NDArray[np.float64]:
         """[N] its probability."""
-        found: NDArray[np.float64] = self.probabilities.max(axis=1)
-        return found
+        highest: NDArray[np.float64] = self.probabilities.max(axis=1)
+        return highest
 
     def short_columns(self) -> dict[str, NDArray[Any]]:
         """A table: node, predicted, confidence, split."""

@@ -38,8 +38,8 @@ class Method:
     def estimator(self) -> type[NodeClassifier]:
         """The estimator's class."""
         module, name = self.where
-        found: type[NodeClassifier] = getattr(importlib.import_module(module, __package__), name)
-        return found
+        estimator_class: type[NodeClassifier] = getattr(importlib.import_module(module, __package__), name)
+        return estimator_class
 
 
 _PAPER = "Chen et al., Graph Decoupling Attention Markov Networks, TNNLS 2022"

@@ -40,8 +40,8 @@ class Condition:
 
     def holds(self, weights: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """[E] where it is true."""
-        found: NDArray[np.bool_] = _COMPARE[self.sign](weights[self.weight], self.number)
-        return found
+        mask: NDArray[np.bool_] = _COMPARE[self.sign](weights[self.weight], self.number)
+        return mask
 
 
 def chosen_entries(

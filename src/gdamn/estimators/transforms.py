@@ -57,39 +57,39 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
             raise ConfigError(f"The weight is {weight!r}; choose {', '.join(ATTENTION)} or None.")
         self.keep, self.top, self.weight, self.loops = keep, top, weight, loops
         self.edges = weigh(model, keep, top)
-        self.index = model.tensors_["edge.index"]
+        self.index = self.edges.all_index
         self.num_nodes = len(model.probabilities_)
 
     def forward(self, data: Data) -> Data:
         """The Data with the edges that stay."""
         entries = self.entries(data)
-        stay = np.flatnonzero(entries >= 0)
-        stay = stay[self.edges.chosen[entries[stay]]]
+        kept = np.flatnonzero(entries >= 0)
+        kept = kept[self.edges.chosen[entries[kept]]]
         loops = self._loops_of(data) if self.loops else np.empty(0, np.int64)
-        moved = {key: _carried(data, key, stay, loops) for key in data.keys() if _is_per_edge(data, key)}  # noqa: SIM118
+        attributes = {key: _edge_values(data, key, kept, loops) for key in data.keys() if _is_per_edge(data, key)}  # noqa: SIM118
         device = data.edge_index.device
-        made = copy.copy(data)
+        refined = copy.copy(data)
         nodes = torch.arange(len(loops), device=device, dtype=data.edge_index.dtype)
-        kept = _plain(data.edge_index)[:, torch.from_numpy(stay).to(device)]
-        made.edge_index = torch.cat([kept, torch.stack([nodes, nodes])], dim=1)
-        for key, value in moved.items():
-            made[key] = value
+        edge_index = _plain(data.edge_index)[:, torch.from_numpy(kept).to(device)]
+        refined.edge_index = torch.cat([edge_index, torch.stack([nodes, nodes])], dim=1)
+        for key, value in attributes.items():
+            refined[key] = value
         for name in ATTENTION:
-            values = [self.edges.all_weights[name][entries[stay]], self.edges.loops[name][: len(loops)]]
-            made[name] = torch.from_numpy(np.concatenate(values)).to(device)
-        if "edge_weight" in made:
-            del made["edge_weight"]
+            values = [self.edges.all_weights[name][entries[kept]], self.edges.loops[name][: len(loops)]]
+            refined[name] = torch.from_numpy(np.concatenate(values)).to(device)
+        if "edge_weight" in refined:
+            del refined["edge_weight"]
         if self.weight is not None:
-            made.edge_weight = made[self.weight].clone()
-        return made
+            refined.edge_weight = refined[self.weight].clone()
+        return refined
 
     def entries(self, data: Data) -> NDArray[np.int64]:
         """[E] where each edge of the data stands in the fit's graph, -1 for self-loops; another graph is refused."""
         self.check(data)
         source, target = _plain(data.edge_index).cpu().numpy().astype(np.int64)
         known = self.index[1].astype(np.int64) * self.num_nodes + self.index[0]
-        found = np.searchsorted(known, target * self.num_nodes + source)
-        return np.where(source == target, -1, found)
+        positions = np.searchsorted(known, target * self.num_nodes + source)
+        return np.where(source == target, -1, positions)
 
     def check(self, data: Data) -> None:
         """Refuse another graph than the one of the fit."""
@@ -115,10 +115,10 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
     def _loops_of(self, data: Data) -> NDArray[np.int64]:
         """[N] the first self-loop of each node among the data's edges, -1 where it has none."""
         source, target = _plain(data.edge_index).cpu().numpy()
-        own = np.flatnonzero(source == target)[::-1]
-        found = np.full(self.num_nodes, -1, np.int64)
-        found[source[own]] = own
-        return found
+        loops = np.flatnonzero(source == target)[::-1]
+        first = np.full(self.num_nodes, -1, np.int64)
+        first[source[loops]] = loops
+        return first
 
     def __repr__(self) -> str:
         return f"RefineGraph(keep={self.keep!r}, top={self.top!r}, weight={self.weight!r}, loops={self.loops!r})"
@@ -144,13 +144,13 @@ def _is_per_edge(data: Data, key: str) -> bool:
     return bool(data.is_edge_attr(key))
 
 
-def _carried(data: Data, key: str, stay: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
+def _edge_values(data: Data, key: str, kept: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
     """The values of the edges that stay, then those of the loops."""
     value = data[key]
-    own = np.flatnonzero(loops >= 0)
+    with_loop = np.flatnonzero(loops >= 0)
     if isinstance(value, (list, tuple)):
         added = [value[at] if at >= 0 else None for at in loops.tolist()]
-        return type(value)([*(value[at] for at in stay.tolist()), *added])
+        return type(value)([*(value[at] for at in kept.tolist()), *added])
     if not isinstance(value, (Tensor, np.ndarray)):
         raise GraphError(f"The edge attribute '{key}' is of type {type(value).__name__}, which can't be filtered.")
     dim = data.__cat_dim__(key, value)
@@ -158,14 +158,14 @@ def _carried(data: Data, key: str, stay: NDArray[np.int64], loops: NDArray[np.in
     shape[dim] = len(loops)
     if isinstance(value, np.ndarray):
         empty = np.zeros(shape, value.dtype)
-        np.moveaxis(empty, dim, 0)[own] = np.moveaxis(value, dim, 0)[loops[own]]
-        return np.concatenate([np.take(value, stay, axis=dim), empty], axis=dim)
+        np.moveaxis(empty, dim, 0)[with_loop] = np.moveaxis(value, dim, 0)[loops[with_loop]]
+        return np.concatenate([np.take(value, kept, axis=dim), empty], axis=dim)
 
     def rows(numbers: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(numbers).to(value.device)
 
-    kept = value.index_select(dim, rows(stay))
+    values = value.index_select(dim, rows(kept))
     if not len(loops):
-        return kept
-    filled = value.new_zeros(shape).index_copy(dim, rows(own), value.index_select(dim, rows(loops[own])))
-    return torch.cat([kept, filled], dim=dim)
+        return values
+    filled = value.new_zeros(shape).index_copy(dim, rows(with_loop), value.index_select(dim, rows(loops[with_loop])))
+    return torch.cat([values, filled], dim=dim)

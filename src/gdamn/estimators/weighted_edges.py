@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class Weighed:
         index: [2, K] sources and targets of those that stay, in the order of the CSR.
         weights: ``hard``, ``soft``, ``stable`` [K] of those that stay.
         loops: ``hard``, ``soft``, ``stable`` [N] of the self-loops, which no file has as edges.
+        all_index: [2, E] sources and targets of all entries.
         all_weights: ``hard``, ``soft``, ``stable`` [E] of all entries.
     """
 
@@ -35,6 +36,7 @@ class Weighed:
     index: NDArray[np.int64]
     weights: dict[str, NDArray[np.float32]]
     loops: dict[str, NDArray[np.float32]]
+    all_index: NDArray[Any]
     all_weights: dict[str, NDArray[np.float32]]
 
     @property
@@ -67,9 +69,9 @@ def weigh(
         zeros: whether entries whose stable weight is 0 may stay. In a file they may not: readers take a weight of 0
             for no edge, or for a mistake.
     """
-    weights, index = attention(model, "refine a graph with"), model.tensors_["edge.index"]
-    nodes = len(model.probabilities_)
-    if any(f"loop.{name}" not in model.tensors_ for name in ATTENTION):
+    weights, index = attention(model, "refine a graph with"), fitted_edges(model)
+    nodes, loops = len(model.probabilities_), model.state_.loop_attention
+    if loops is None:
         raise GraphError("The model lacks the weights of its self-loops, so it can't refine a graph; train it again.")
     if directed is None:
         directed = bool((reversed_entries(index, nodes) < 0).any())
@@ -80,7 +82,8 @@ def weigh(
         chosen=chosen,
         index=index[:, chosen].astype(np.int64),
         weights={name: weights[name][chosen] for name in ATTENTION},
-        loops={name: model.tensors_[f"loop.{name}"] for name in ATTENTION},
+        loops=loops,
+        all_index=index,
         all_weights=weights,
     )
 
@@ -102,8 +105,13 @@ def check_same_edges(model: NodeClassifier, graph: Graph) -> None:
     known = len(model.probabilities_)
     if graph.num_nodes != known:
         raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
-    if not np.array_equal(model.tensors_["edge.index"], edge_index(graph)):
+    if not np.array_equal(fitted_edges(model), edge_index(graph)):
         raise GraphError("The graph has other edges than the graph that the model was fitted on.")
+
+
+def fitted_edges(model: NodeClassifier) -> NDArray[Any]:
+    """[2, E] sources and targets of the graph that a model with attention was fitted on."""
+    return cast("NDArray[Any]", model.state_.edge_index)
 
 
 def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float32]]:

@@ -57,7 +57,11 @@ def collect(graph: Graph, given: Mapping[str, Any] | None = None) -> Facts:
         "weights": _weights(graph),
         "self_loops": int(graph.meta.get("dropped_self_loops", 0)),
         **{"duplicate_edges": None, "reversed_edges": None, "dangling_edges": 0, **(given or {})},
-        "components": {"number": int(number), "largest": int(sizes[0]), "without_label": _bare(component, labels)},
+        "components": {
+            "number": int(number),
+            "largest": int(sizes[0]),
+            "without_label": _without_label(component, labels),
+        },
         "isolated_nodes": int((degrees == 0).sum()),
         "degree": _degree_facts(degrees),
         "features": _feature_facts(graph),
@@ -97,11 +101,11 @@ def _components(graph: Graph) -> tuple[int, NDArray[np.int32]]:
     return int(number), component
 
 
-def _bare(component: NDArray[np.int32], labels: NDArray[np.int64]) -> int:
+def _without_label(component: NDArray[np.int32], labels: NDArray[np.int64]) -> int:
     """Nodes in components in which no label is known."""
-    lit = np.zeros(int(component.max()) + 1, bool)
-    lit[component[labels >= 0]] = True
-    return int((~lit[component]).sum())
+    labelled = np.zeros(int(component.max()) + 1, bool)
+    labelled[component[labels >= 0]] = True
+    return int((~labelled[component]).sum())
 
 
 def _weights(graph: Graph) -> dict[str, float] | None:
@@ -112,9 +116,9 @@ def _weights(graph: Graph) -> dict[str, float] | None:
 
 def _degree_facts(degrees: NDArray[np.int64]) -> dict[str, Any]:
     """Five numbers, and how many nodes have 0, 1, 2-3, 4-7, … neighbours."""
-    least, quarter, median, three, most = (float(q) for q in np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1)))
+    least, lower, median, upper, most = (float(q) for q in np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1)))
     return {
-        **{"least": least, "lower_quartile": quarter, "median": median, "upper_quartile": three, "largest": most},
+        **{"least": least, "lower_quartile": lower, "median": median, "upper_quartile": upper, "largest": most},
         "mean": float(degrees.mean()),
         "nodes_by_degree": by_doubling(degrees),
     }
@@ -124,11 +128,11 @@ def by_doubling(sizes: NDArray[np.int64]) -> dict[str, int]:
     """How many sizes are 0, 1, 2-3, 4-7, …; it begins where the sizes do."""
     bits = np.frexp(sizes.astype(np.float64))[1]  # 0 has 0 bits, 1 has 1, 2 and 3 have 2
     counts = np.bincount(bits)
-    found = {}
+    bins = {}
     for at in range(int(bits.min()), len(counts)):
         low, high = (0, 0) if at == 0 else (2 ** (at - 1), 2**at - 1)
-        found[str(low) if low == high else f"{low}-{high}"] = int(counts[at])
-    return found
+        bins[str(low) if low == high else f"{low}-{high}"] = int(counts[at])
+    return bins
 
 
 def _feature_facts(graph: Graph) -> dict[str, Any]:
@@ -163,13 +167,13 @@ def _feature_facts(graph: Graph) -> dict[str, Any]:
 
 def _label_facts(graph: Graph, labels: NDArray[np.int64]) -> dict[str, Any]:
     counts = np.bincount(labels[labels >= 0], minlength=graph.num_classes)
-    there = counts[counts > 0]
+    present = counts[counts > 0]
     return {
         "known": int(counts.sum()),
         "rate": float(counts.sum() / graph.num_nodes),
         "hidden_test": int((graph.test_mask & (graph.labels >= 0)).sum()),
         "classes": {name: int(count) for name, count in zip(graph.class_names, counts, strict=True)},
-        "balance": float(there.max() / there.min()) if len(there) else None,
+        "balance": float(present.max() / present.min()) if len(present) else None,
     }
 
 

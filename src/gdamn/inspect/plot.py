@@ -69,12 +69,12 @@ def _components(axes: Any, facts: Facts) -> None:
 def _classes(axes: Any, facts: Facts) -> None:
     labels = facts.data["labels"]
     ordered = sorted(labels["classes"].items(), key=lambda each: -each[1])
-    shown = ordered[:MOST_CLASSES]
+    classes = ordered[:MOST_CLASSES]
     if len(ordered) > MOST_CLASSES:
-        shown.append((f"{len(ordered) - MOST_CLASSES} more", sum(count for _, count in ordered[MOST_CLASSES:])))
-    if not shown:
+        classes.append((f"{len(ordered) - MOST_CLASSES} more", sum(count for _, count in ordered[MOST_CLASSES:])))
+    if not classes:
         axes.text(0.5, 0.5, "no label is known", ha="center", va="center", transform=axes.transAxes, color=INK)
-    bars = axes.barh([_cut(name) for name, _ in shown], [count for _, count in shown], color=BLUE)
+    bars = axes.barh([_cut(name) for name, _ in classes], [count for _, count in classes], color=BLUE)
     axes.bar_label(bars, fmt="{:,.0f}", fontsize=8, padding=3)
     axes.invert_yaxis()
     axes.margins(x=0.12)
@@ -107,5 +107,5 @@ def _mixing(figure: Any, axes: Any, facts: Facts) -> None:
 
 def _cut(name: str, most: int = 22) -> str:
     """A name that fits, and that the drawing doesn't take for a formula."""
-    shown = name if len(name) <= most else name[: most - 1] + "…"
-    return shown.replace("$", r"\$")
+    text = name if len(name) <= most else name[: most - 1] + "…"
+    return text.replace("$", r"\$")

@@ -26,29 +26,29 @@ def _edges(data: Mapping[str, Any]) -> Iterator[str]:
     elif alone:
         yield f"{alone:,} nodes ({alone / n:.1%}) have no edge; only their features tell what they are."
     if data["duplicate_edges"]:
-        yield f"{data['duplicate_edges']:,} edges stand there more than once; each counts once, by its largest weight."
+        yield f"{data['duplicate_edges']:,} edges are listed more than once; each counts once, by its largest weight."
     if data["self_loops"]:
         yield f"{data['self_loops']:,} edges lead from a node to itself; they are dropped."
     if n > 10 and data["degree"]["largest"] > n / 2:
         share = data["degree"]["largest"] / (n - 1)
         yield f"One node is joined to {share:.0%} of all others; such a hub tells little about them and slows training."
-    bare = data["components"]["without_label"]
-    if data["labels"]["known"] and bare - alone > 0:
-        yield f"{bare:,} nodes stand in parts of the graph without any known label; only features can reach them."
+    unreached = data["components"]["without_label"]
+    if data["labels"]["known"] and unreached - alone > 0:
+        yield f"{unreached:,} nodes stand in parts of the graph without any known label; only features can reach them."
 
 
 def _labels(labels: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[str]:
-    there = {name: count for name, count in labels["classes"].items() if count}
-    if not there:
+    counts = {name: count for name, count in labels["classes"].items() if count}
+    if not counts:
         yield "No label is known; nothing can be trained before some nodes have one (--label COLUMN)."
         return
-    if len(there) == 1:
-        yield f"All known labels are '{next(iter(there))}'; at least two classes are needed."
+    if len(counts) == 1:
+        yield f"All known labels are '{next(iter(counts))}'; at least two classes are needed."
     yield from alike_notes(list(labels["classes"]))
-    few = [name for name, count in there.items() if count < FEW]
+    few = [name for name, count in counts.items() if count < FEW]
     if few:
-        shown = ", ".join(f"'{name}'" for name in few[:5]) + (", …" if len(few) > 5 else "")
-        yield f"Fewer than {FEW} nodes are labelled {shown}; label more, or join such classes."
+        listed = ", ".join(f"'{name}'" for name in few[:5]) + (", …" if len(few) > 5 else "")
+        yield f"Fewer than {FEW} nodes are labelled {listed}; label more, or join such classes."
     if labels["balance"] and labels["balance"] > 10:
         yield f"The largest class has {labels['balance']:.0f} times the nodes of the smallest; accuracy will favour it."
     if labels["rate"] < 0.005:

@@ -1,12 +1,14 @@
-"""What a fitted model holds: the axes of every array, by its name.
+"""What a fitted model holds: the axes of every array by its name, and the arrays by their meaning.
 
 All that a fit leaves behind is a dictionary of arrays (``tensors_``), as a model file has it. :data:`HELD` describes
-the arrays that belong to the graph; every other one is a parameter of a network (``q.…``, ``p.…``, ``network.…``).
+the arrays that belong to the graph, and :class:`FittedState` reads and writes them; every other one is a parameter of a
+network (``q.…``, ``p.…``, ``network.…``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -38,11 +40,15 @@ HELD: dict[str, tuple[Axis, ...]] = {
     "probabilities": (Axis.NODE, Axis.CLASS),
     "p_probabilities": (Axis.NODE, Axis.CLASS),
     "pseudo_labels": (Axis.NODE, Axis.CLASS),
+    "base_probabilities": (Axis.NODE, Axis.CLASS),
     "edge.index": (Axis.END, Axis.EDGE),
     **{f"loop.{name}": (Axis.LOOP,) for name in WEIGHTS},
     **{f"edge.{name}": (Axis.EDGE,) for name in WEIGHTS},
 }
 """The arrays that belong to the graph: float32, except for ``edge.index`` (sources and targets)."""
+
+PER_NODE = tuple(name for name, axes in HELD.items() if axes[0] is Axis.NODE)
+"""The arrays with one row per node."""
 
 STATE_PER_NODE = ("opinion", "logits", "labels", "posterior")
 """What has one row per node in the state of a running fit; what stands below ``weights`` there is per edge or loop."""
@@ -54,9 +60,59 @@ def shapes(nodes: int, classes: int, edges: int) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sizes[axis] for axis in axes) for name, axes in HELD.items()}
 
 
-def attention_of(arrays: Mapping[str, NDArray[Any]]) -> Arrays | None:
-    """``hard``, ``soft`` and ``stable`` [E] of a fitted model; None for one without attention."""
-    return {name: arrays[f"edge.{name}"] for name in ATTENTION} if "edge.hard" in arrays else None
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedState:
+    """The arrays of a fitted model that belong to the graph, by their meaning; None where there are none.
+
+    Attributes:
+        probabilities: [N, C] by q, or by the one network of a baseline.
+        p_probabilities: [N, C] by p.
+        pseudo_labels: [N, C] what p was given for labels in the chosen epoch.
+        base_probabilities: [N, C] before they were corrected and smoothed.
+        edge_index: [2, E] sources and targets, in the order of the graph's CSR.
+        edge_weights: those of :data:`WEIGHTS` that there are, [E] each.
+        loop_weights: the same of the self-loops, [N] each.
+    """
+
+    probabilities: NDArray[np.float32] | None = None
+    p_probabilities: NDArray[np.float32] | None = None
+    pseudo_labels: NDArray[np.float32] | None = None
+    base_probabilities: NDArray[np.float32] | None = None
+    edge_index: NDArray[Any] | None = None
+    edge_weights: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    loop_weights: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> FittedState:
+        """From the arrays by their names."""
+
+        def weights(kind: str) -> Arrays:
+            return {name: arrays[f"{kind}.{name}"] for name in WEIGHTS if f"{kind}.{name}" in arrays}
+
+        per_node = {name: arrays.get(name) for name in PER_NODE}
+        return cls(
+            **per_node, edge_index=arrays.get("edge.index"), edge_weights=weights("edge"), loop_weights=weights("loop")
+        )
+
+    def named(self) -> Arrays:
+        """The arrays that there are, by their names in ``tensors_`` and in model files."""
+        arrays = {name: getattr(self, name) for name in PER_NODE}
+        for name in WEIGHTS:
+            arrays[f"edge.{name}"] = self.edge_weights.get(name)
+            arrays[f"loop.{name}"] = self.loop_weights.get(name)
+        arrays["edge.index"] = self.edge_index
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    @property
+    def attention(self) -> Arrays | None:
+        """``hard``, ``soft`` and ``stable`` [E]; None for a model without attention."""
+        return {name: self.edge_weights[name] for name in ATTENTION} if "hard" in self.edge_weights else None
+
+    @property
+    def loop_attention(self) -> Arrays | None:
+        """``hard``, ``soft`` and ``stable`` [N] of the self-loops; None where one is missing, as in old model files."""
+        known = all(name in self.loop_weights for name in ATTENTION)
+        return {name: self.loop_weights[name] for name in ATTENTION} if known else None
 
 
 def edge_index(graph: Graph) -> NDArray[np.int32]:

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.progress import Progress as ReadProgress
+from ..data.progress import silent
 from ..errors import OutputError
 from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
@@ -46,6 +48,7 @@ def run(
     execution: Execution = DEFAULT,
     *,
     progress: Progress | None = None,
+    read_progress: ReadProgress = silent,
     group: Group | None = None,
 ) -> dict[str, Any]:
     """Train every seed of a run, write its folder and return the summary.
@@ -67,9 +70,18 @@ def run(
             Store(out).remove_leftovers([*RUN_FILES, *seed_files])
             results = finished_seeds(spec, out)
             missing = [seed for seed in spec.seeds if seed not in results]
-            work, keep = partial(run_seed, spec, out, execution.data_root, group), results.__setitem__
+            in_process = min(execution.jobs, len(missing)) <= 1  # a worker process has no view to draw on
+            reading_view = read_progress if in_process else silent
+            work = partial(run_seed, spec, out, execution.data_root, group, read_progress=reading_view)
             with stoppable(results, len(spec.seeds), "seeds"):
-                pool.run_each(work, missing, jobs=execution.jobs, threads=threads, progress=progress, finished=keep)
+                pool.run_each(
+                    work,
+                    missing,
+                    jobs=execution.jobs,
+                    threads=threads,
+                    progress=progress,
+                    finished=results.__setitem__,
+                )
             remove_stale(out, spec.seeds)
             summary = summarise(spec, [results[seed] for seed in spec.seeds])
             io.write_text(out / "config.toml", config)
@@ -126,12 +138,13 @@ def run_seed(
     group: Group | None,
     seed: int,
     progress: SeedProgress | None,
+    read_progress: ReadProgress = silent,
 ) -> dict[str, Any]:
     """Train and measure one seed, write its folder and return what the summary needs of it; plain data."""
     from ..fit.checkpoint import keeping
     from .ranks import team
 
-    graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed))
+    graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed, read_progress))
     with keeping(seed_records.checkpoints(out, seed)), failures.as_training_errors(spec.method):
         estimator = make_estimator(spec, seed)
         ranks = {} if group is None else {"group": group}  # a user's own method may not have the keyword
@@ -144,11 +157,13 @@ def run_seed(
     return measured
 
 
-def load_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
+def load_graph(spec: RunSpec, data_root: Path | None, seed: int, read_progress: ReadProgress = silent) -> Graph:
     """The graph that a seed of the run is trained on."""
     from .. import data
 
-    return data.load(spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, **spec.options)
+    return data.load(
+        spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, progress=read_progress, **spec.options
+    )
 
 
 def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:

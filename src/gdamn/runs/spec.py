@@ -18,7 +18,7 @@ from ..errors import ConfigError, DataError
 from ..system import reading
 from ..system.versions import __version__
 
-RESERVED = ("name", "path", "seed", "noise", "data_root")
+RESERVED = ("name", "path", "seed", "noise", "data_root", "progress")
 """What :func:`gdamn.data.load` takes beside the options."""
 
 
@@ -65,7 +65,7 @@ class RunSpec:
         from ..estimators import registry as methods
 
         own_methods.register(self.method)
-        with own_methods.told(self.method):
+        with own_methods.one_sentence(self.method):
             estimator = methods.make(self.method, self.dataset, seed=self.seeds[0], overrides=dict(self.settings))
         settings = {key: value for key, value in estimator.get_params().items() if key != "seed" and value is not None}
         if settings.get("device", "auto") not in ("auto", "cpu") and not own_methods.is_own(self.method):

@@ -35,7 +35,7 @@ KINDS = {
 
 
 def check(out: Path, kind: str) -> None:
-    """Refuse, before anything is made, a folder that can't be written, or that isn't empty and isn't ours."""
+    """Refuse a folder that can't be written, or that is neither empty nor ours, before anything is created."""
     check_writable(out)
     if not reading.is_there(out) or _is_empty(out):
         return
@@ -88,9 +88,9 @@ def read_marker(out: Path) -> list[str] | None:
     if not os.path.lexists(out / MARKER):
         return None
     try:
-        found = reading.read_json(out / MARKER)
-        holds = [name for name in found["holds"] if name in KINDS]
-        newer = found["format"] > FORMAT
+        marker = reading.read_json(out / MARKER)
+        holds = [name for name in marker["holds"] if name in KINDS]
+        newer = marker["format"] > FORMAT
     except (DataError, TypeError, KeyError, AttributeError):
         raise OutputError(f"'{out / MARKER}' is damaged, so gdamn can't tell what '{out}' holds; {_CHOOSE}.") from None
     if newer or not holds:
@@ -121,7 +121,7 @@ def is_of_older_version(out: Path, kind: str) -> bool:
 
 
 def _is(path: Path, true: Callable[[Path], bool]) -> bool:
-    """Whether a file is what it should be; one that can't be read isn't."""
+    """Whether a file passes its check; one that can't be read doesn't."""
     try:
         return true(path)
     except (DataError, ConfigError, TypeError, KeyError, AttributeError):

@@ -43,10 +43,10 @@ REASONS = {
 def output_error(path: Path, cause: OSError) -> OutputError:
     """The sentence for a write that failed: where, why, and what to do."""
     reason = REASONS.get(cause.errno or 0, cause.strerror or str(cause) or type(cause).__name__)
-    return OutputError(f"Can't write '{_meant(path)}': {reason}.")
+    return OutputError(f"Can't write '{_final_path(path)}': {reason}.")
 
 
-def _meant(path: Path) -> Path:
+def _final_path(path: Path) -> Path:
     """The file that a temporary one stands for, or the path itself."""
     temporary = re.fullmatch(r"\.+(.+?)(-[a-z0-9_]{8})+(\.\w+)?", path.name)
     return path.with_name(temporary[1] + (temporary[3] or "")) if temporary else path

@@ -43,7 +43,7 @@ def alone_in(folder: Path, kind: str) -> Iterator[bool]:
         yield False
         return
     if _owners.setdefault(where, me) != me:  # one step, so that of two threads only one can be first
-        raise _taken(folder)
+        raise _locked_error(folder)
     try:
         folders.check(folder, kind)
         with _locked_folder(folder, kind):
@@ -55,7 +55,7 @@ def alone_in(folder: Path, kind: str) -> Iterator[bool]:
 @contextmanager
 def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
     """Within the block the folder is there, marked, with the lock of this process on it."""
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         make_folder(folder)
         lock = _acquired(folder)
@@ -67,7 +67,7 @@ def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
             (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
             lock.release()
     finally:
-        _remove_empty(made)
+        _remove_empty(new_folders)
 
 
 def _acquired(folder: Path) -> BaseFileLock:
@@ -78,7 +78,7 @@ def _acquired(folder: Path) -> BaseFileLock:
     try:
         lock.acquire()
     except Timeout:
-        raise _taken(folder) from None
+        raise _locked_error(folder) from None
     except OSError as cause:
         if cause.errno not in NO_LOCKS:
             raise output_error(folder / NAME, cause) from cause
@@ -86,7 +86,7 @@ def _acquired(folder: Path) -> BaseFileLock:
     return lock
 
 
-def _taken(folder: Path) -> OutputError:
+def _locked_error(folder: Path) -> OutputError:
     return OutputError(
         f"Another run is writing to '{folder}' at this moment; wait until it ends, or choose another --out."
     )

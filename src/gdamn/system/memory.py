@@ -11,10 +11,10 @@ _SAID = ("allocate memory", "out of memory", "can't start new thread")
 
 
 def shortage(problem: BaseException) -> TrainingError | None:
-    """The error to show where this one means that memory ran out; None where it means something else."""
-    told = str(problem).lower()
+    """The error to show if memory ran out; None for any other problem."""
+    message = str(problem).lower()
     if not isinstance(problem, MemoryError) and not (
-        isinstance(problem, (RuntimeError, OSError, ImportError)) and any(said in told for said in _SAID)
+        isinstance(problem, (RuntimeError, OSError, ImportError)) and any(phrase in message for phrase in _SAID)
     ):
         return None
     return TrainingError(
@@ -40,7 +40,7 @@ def limited_bytes(root: Path = Path("/")) -> list[tuple[int, int]]:
     Args:
         root: where ``proc`` and the mounted groups lie; another folder in tests.
     """
-    found = []
+    limits = []
     for mount, group, names in _memory_groups(root):
         for folder in (group, *group.parents):
             if not folder.is_relative_to(mount):
@@ -48,8 +48,8 @@ def limited_bytes(root: Path = Path("/")) -> list[tuple[int, int]]:
             limit, used = (_number(folder / name) for name in names[:2])
             if limit is not None:
                 cache = _statistic(folder / "memory.stat", names[2])
-                found.append((limit, max(0, limit - max(0, (used or 0) - cache))))
-    return found
+                limits.append((limit, max(0, limit - max(0, (used or 0) - cache))))
+    return limits
 
 
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -58,25 +58,25 @@ _VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 
 def _memory_groups(root: Path) -> list[tuple[Path, Path, tuple[str, str, str]]]:
     """Mount point, this process's folder below it and the names of its files, for each memory hierarchy."""
-    own: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for line in _lines(root / "proc/self/cgroup"):
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
         if number == "0" and not controllers:
-            own["cgroup2"] = path
+            paths["cgroup2"] = path
         elif "memory" in controllers.split(","):
-            own["cgroup"] = path
-    found = []
+            paths["cgroup"] = path
+    groups = []
     for line in _lines(root / "proc/self/mountinfo"):
         before, _, after = line.partition(" - ")
         words, kind = before.split(), (after.split() or [""])[0]
-        if kind not in own or len(words) < 5 or (kind == "cgroup" and "memory" not in after.split()[-1].split(",")):
+        if kind not in paths or len(words) < 5 or (kind == "cgroup" and "memory" not in after.split()[-1].split(",")):
             continue
         mount = root / words[4].lstrip("/")
-        below = PurePosixPath(own[kind])  # as seen from the root of the hierarchy, of which a part may be mounted
+        below = PurePosixPath(paths[kind])  # as seen from the root of the hierarchy, of which a part may be mounted
         below = below.relative_to(words[3]) if below.is_relative_to(words[3]) else PurePosixPath()
         group = mount / str(below).lstrip("/")
-        found.append((mount, group, _VERSION_2 if kind == "cgroup2" else _VERSION_1))
-    return found
+        groups.append((mount, group, _VERSION_2 if kind == "cgroup2" else _VERSION_1))
+    return groups
 
 
 def _lines(path: Path) -> list[str]:

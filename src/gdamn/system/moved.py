@@ -36,7 +36,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True) if fullname in MOVED else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        """An empty module; what it has is asked of the new one."""
+        """An empty module, which :meth:`exec_module` links to the new one."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Answer for the module of the new name."""

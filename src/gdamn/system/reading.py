@@ -84,7 +84,7 @@ def has_raw_bytes(text: str) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether anything stands at a path; what can't be asked for doesn't."""
+    """Whether a path exists; False where that can't be found out."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file stands at a path; a path that can't be asked for has none."""
+    """Whether a path is a regular file; False where that can't be found out."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -100,7 +100,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; one that can't be asked for isn't."""
+    """Whether a path is a folder; False where that can't be found out."""
     try:
         return path.is_dir()
     except (OSError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import structure_features as structure
-from ..data.assemble import build, class_numbers, given_split, stem
+from ..data.assemble import build, class_numbers, file_split, stem
 from ..data.encode import Encoder
 from ..data.files.options import Options
 from ..data.files.parts import Parts
@@ -63,7 +63,7 @@ def read_new_files(run: Path, spec: RunSpec, nodes: Path | None, edges: Path | N
     graph = replace(graph, meta={**graph.meta, "notes": notes, "encoder": encoder.as_dict()})
     if parts.masks is None:
         return graph
-    masks, kind, note = given_split(graph, parts.masks, 0, False, str(path))
+    masks, kind, note = file_split(graph, parts.masks, 0, False, str(path))
     return graph.with_masks(masks["train"], masks["val"], masks["test"], split=kind, notes=[*notes, note])
 
 

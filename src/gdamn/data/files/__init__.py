@@ -16,6 +16,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..progress import Progress, silent
 from .formats import FORMATS, TABLES
 
 if TYPE_CHECKING:
@@ -42,18 +43,26 @@ is_own = is_path
 """Its name in 0.1.0."""
 
 
-def load(path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, **options: Any) -> Graph:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    split: int | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> Graph:
     """The graph in a person's files.
 
     Args:
         path: the table of the nodes, or the one file that holds a whole graph.
         seed: of the split, where one is made.
         split: number of the split in place of the seed.
+        progress: called as ``progress(what, done, total)`` while the files are read.
         **options: the fields of ``Options`` (options.py), such as ``edges``, ``label`` and ``features``.
     """
     from .reader import load as read
 
-    return read(path, seed=seed, split=split, options=options)
+    return read(path, seed=seed, split=split, options=options, progress=progress)
 
 
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:

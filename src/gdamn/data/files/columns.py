@@ -125,14 +125,14 @@ def _refuse_missing(table: Table, column: str, values: Any, advice: str) -> None
 
 
 def _finite(table: Table, column: str, numbers: Any, advice: str) -> NDArray[np.float64]:
-    made: NDArray[np.float64] = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-    bad = ~(np.abs(made) <= np.finfo(np.float32).max)
+    array: NDArray[np.float64] = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    bad = ~(np.abs(array) <= np.finfo(np.float32).max)
     if bad.any():
         at = int(bad.argmax())
         raise DataError(
-            f"The number in {table.location(at, column)} is {made[at]}, which is not finite or too large; {advice}."
+            f"The number in {table.location(at, column)} is {array[at]}, which is not finite or too large; {advice}."
         )
-    return made
+    return array
 
 
 def _whole(table: Table, column: str) -> Any:

@@ -58,14 +58,14 @@ class MultilineCell:
 
 @dataclass
 class Kinds:
-    """What stands in the columns of ordinary rows."""
+    """The kinds of cells that each column has in ordinary rows."""
 
     seen: list[set[str]]
     most: int
     rows: int = 0
 
     def learn(self, row: Sequence[str]) -> None:
-        """Look at an ordinary row, until enough were seen."""
+        """Add the kinds of an ordinary row's cells, until enough rows were seen."""
         if self.rows < self.most and len(row) == len(self.seen):
             self.rows += 1
             for kinds, cell in zip(self.seen, row, strict=True):
@@ -74,9 +74,9 @@ class Kinds:
     def fit(self, cells: Sequence[str]) -> bool:
         """Whether the cells could begin a row; with too few rows to compare, by its blanks alone."""
         for cell, kinds in zip(cells, self.seen, strict=False):
-            found = kind(cell)
+            cell_kind = kind(cell)
             known = kinds if self.rows >= ENOUGH else {"word", "words", "number"}
-            if found != "empty" and found not in known and not (found == "number" and "word" in known):
+            if cell_kind != "empty" and cell_kind not in known and not (cell_kind == "number" and "word" in known):
                 return False
         return True
 
@@ -136,7 +136,7 @@ def has_quotes(path: Path, delimiter: str) -> bool:
 
 
 def filled_lines(path: Path) -> int:
-    """Lines that aren't empty: as many as rows where no cell goes on over a line break."""
+    """The number of lines that aren't empty; it is the number of rows where no cell spans lines."""
     count, ended = 0, True
     with path.open("rb") as file:
         for block in iter(lambda: file.read(BLOCK), b""):
@@ -177,7 +177,7 @@ def _stray(path: Path, names: Sequence[str], stray: Sequence[MultilineCell]) -> 
 
 def _scan(path: Path, delimiter: str, width: int) -> Scan:
     """All cells that go on over line breaks, sorted into texts and stray quotes."""
-    found, doubts = Scan(), list[MultilineCell]()
+    scan, doubts = Scan(), list[MultilineCell]()
     kinds = Kinds([set() for _ in range(width)], max(20, SAMPLE // max(width, 1)))
     header = True
     for line, lines, row in _rows(path, delimiter):
@@ -187,21 +187,21 @@ def _scan(path: Path, delimiter: str, width: int) -> Scan:
             header = header and not row
             continue
         header = False
-        for taken in _taken("".join(lines), delimiter, width, line, len(row)):
-            found.count += 1
-            found.first = found.first or taken
-            if not taken.closed:
-                found.stray.append(taken)
-            elif taken.rows and len(doubts) < MOST_DOUBTS:
-                doubts.append(taken)
+        for cell in _multiline_cells("".join(lines), delimiter, width, line, len(row)):
+            scan.count += 1
+            scan.first = scan.first or cell
+            if not cell.closed:
+                scan.stray.append(cell)
+            elif cell.rows and len(doubts) < MOST_DOUBTS:
+                doubts.append(cell)
             else:
-                found.texts[taken.column] += 1
-    rows = [taken for taken in doubts if 2 * sum(map(kinds.fit, taken.rows)) >= taken.lines]
-    found.texts.update(Counter(taken.column for taken in doubts) - Counter(taken.column for taken in rows))
-    doubted = Counter(taken.column for taken in rows)
-    found.stray += [taken for taken in rows if found.texts[taken.column] <= doubted[taken.column]]
-    found.stray.sort(key=lambda taken: taken.line)
-    return found
+                scan.texts[cell.column] += 1
+    rows = [cell for cell in doubts if 2 * sum(map(kinds.fit, cell.rows)) >= cell.lines]
+    scan.texts.update(Counter(cell.column for cell in doubts) - Counter(cell.column for cell in rows))
+    doubted = Counter(cell.column for cell in rows)
+    scan.stray += [cell for cell in rows if scan.texts[cell.column] <= doubted[cell.column]]
+    scan.stray.sort(key=lambda cell: cell.line)
+    return scan
 
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str]]]:
@@ -228,7 +228,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str
             ) from None
 
 
-def _taken(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[MultilineCell]:
+def _multiline_cells(text: str, delimiter: str, width: int, line: int, cells: int) -> Iterator[MultilineCell]:
     """The cells of one row that go on over line breaks."""
     at = column = 0
     while at < len(text):
@@ -284,7 +284,7 @@ def _wide_fields() -> Iterator[None]:
 
 
 def encoding_error(path: Path) -> DataError:
-    """Says where the first byte stands that isn't UTF-8."""
+    """The error that names the first byte that isn't UTF-8."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:

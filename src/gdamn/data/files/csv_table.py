@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ...errors import DataError, in_short
+from ..progress import Progress, silent
 from .csv_quotes import BLOCK, encoding_error, filled_lines, has_quotes, texts_over_lines
 from .table import MOST_COLUMNS, Table, bounded_batches, unique_names, wanted_columns
 
@@ -60,11 +61,11 @@ def csv_header(path: Path) -> list[str]:
     return unique_names(names, path)
 
 
-def read_csv(path: Path, size: int, columns: Sequence[str] | None = None) -> Table:
+def read_csv(path: Path, size: int, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table in a file of ``size`` bytes, all of its columns or these; those that it lacks are left out."""
     delimiter = _delimiter(path)
     names = csv_header(path)
-    wanted = wanted_columns(names, columns)
+    to_read = wanted_columns(names, columns)
     wrong: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -82,22 +83,22 @@ def read_csv(path: Path, size: int, columns: Sequence[str] | None = None) -> Tab
                 ),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
-                    include_columns=wanted,
+                    include_columns=to_read,
                     null_values=[""],
                     strings_can_be_null=True,
                 ),
             )
-            batches = list(bounded_batches(reader, path, len(wanted), lambda: file.tell(), size))
-            made = pa.Table.from_batches(batches, schema=reader.schema)
+            batches = list(bounded_batches(reader, path, len(to_read), lambda: file.tell(), size, progress))
+            data = pa.Table.from_batches(batches, schema=reader.schema)
         except pa.ArrowInvalid as cause:
             if quoted:
                 texts_over_lines(path, delimiter, names)  # a stray quote is the better reason
             raise _csv_error(path, cause, wrong) from None
         except pa.ArrowException as cause:
             raise DataError(f"'{path}' can't be read as a table: {in_short(cause)}.") from None
-    broken = quoted and made.num_rows + 1 < filled_lines(path)
+    broken = quoted and data.num_rows + 1 < filled_lines(path)
     note = texts_over_lines(path, delimiter, names) if broken else ""
-    table = Table(made, str(path), first=2, notes=(note,) if note else ())
+    table = Table(data, str(path), first=2, notes=(note,) if note else ())
     _refuse_nul(table, path)
     return table
 

@@ -145,14 +145,14 @@ def _array(folder: Path, name: str) -> NDArray[Any]:
     path = folder / f"{name}.npy"
     reading.check_kind(path)
     try:
-        found: NDArray[Any] = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+        array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError) as problem:
         raise DataError(f"'{path}' can't be read ({type(problem).__name__}); convert the graph again.") from None
-    if name != "node_ids" and found.dtype.str not in _KINDS[name]:
-        raise DataError(f"'{path}' holds numbers of type {found.dtype}, not {np.dtype(_KINDS[name][0])}.")
-    if name == "node_ids" and found.dtype.kind not in "iuUf":
-        raise DataError(f"'{path}' holds {found.dtype}, which can't name nodes; convert the graph again.")
-    return found
+    if name != "node_ids" and array.dtype.str not in _KINDS[name]:
+        raise DataError(f"'{path}' holds numbers of type {array.dtype}, not {np.dtype(_KINDS[name][0])}.")
+    if name == "node_ids" and array.dtype.kind not in "iuUf":
+        raise DataError(f"'{path}' holds {array.dtype}, which can't name nodes; convert the graph again.")
+    return array
 
 
 def _features(folder: Path, head: dict[str, Any], arrays: dict[str, NDArray[Any]], n: int) -> Any:

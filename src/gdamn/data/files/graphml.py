@@ -39,9 +39,9 @@ def read_xml(path: Path, options: Options, *, need_label: bool) -> Parts:
     """What a GraphML or GEXF file holds."""
     from dataclasses import replace
 
-    given = [name for name in ("id", "source", "target") if getattr(options, name) is not None]
-    if given:
-        raise DataError(f"'{path}' says itself what its ids and edges are; leave --{given[0]} out.")
+    needless = [name for name in ("id", "source", "target") if getattr(options, name) is not None]
+    if needless:
+        raise DataError(f"'{path}' says itself what its ids and edges are; leave --{needless[0]} out.")
     check_xml(path)
     graph = _read(path)
     nodes, id_name = _nodes(graph, path, _unwanted(path, options))
@@ -97,11 +97,11 @@ def check_xml(path: Path) -> None:
 
 def _parse(parser: Any, file: Any, path: Path) -> None:
     """Parse in pieces, and stop where a tag doesn't end."""
-    given = 0
+    fed = 0
     while piece := file.read(CHUNK):
         parser.Parse(piece, False)
-        given += len(piece)
-        if given - max(parser.CurrentByteIndex, 0) > LONGEST_TAG:
+        fed += len(piece)
+        if fed - max(parser.CurrentByteIndex, 0) > LONGEST_TAG:
             line = parser.CurrentLineNumber
             raise DataError(
                 f"A tag or comment in line {line:,} of '{path}' is longer than {LONGEST_TAG:,} bytes; no graph needs "
@@ -152,8 +152,8 @@ def _nodes(graph: Any, path: Path, unwanted: str | None) -> tuple[Table, str]:
         raise DataError(f"The nodes of '{path}' have {len(columns):,} attributes; at most {MOST_COLUMNS:,} are read.")
     id_name = _free(ID, columns)
     ids = pa.array([str(node) for node in graph.nodes], pa.large_string())
-    made = pa.table({id_name: ids, **{name: _column(each) for name, each in columns.items()}})
-    return Table(made, str(path)), id_name
+    data = pa.table({id_name: ids, **{name: _column(each) for name, each in columns.items()}})
+    return Table(data, str(path)), id_name
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -176,10 +176,10 @@ def _column(values: list[Any]) -> Any:
 def _edges(graph: Any, path: Path, weight: str | None) -> tuple[Table, tuple[str, str]]:
     """The edges, with the attribute ``weight`` (or the one that was asked for) where there is one, and their ends."""
     name = weight or WEIGHT
-    given = list(graph.edges(data=name))
+    entries = list(graph.edges(data=name))
     ends = (_free(ENDS[0], (name,)), _free(ENDS[1], (name,)))
-    columns = {end: pa.array([str(edge[at]) for edge in given], pa.large_string()) for at, end in enumerate(ends)}
-    weights = [edge[2] for edge in given]
+    columns = {end: pa.array([str(edge[at]) for edge in entries], pa.large_string()) for at, end in enumerate(ends)}
+    weights = [edge[2] for edge in entries]
     if weight is not None or any(each is not None for each in weights):
         columns[name] = _column([1 if each is None else each for each in weights])
     return Table(pa.table(columns), str(path)), ends

@@ -41,17 +41,17 @@ def _where(x: Any) -> str:
     return f" at node {row}, feature {column}"
 
 
-def ids_of(given: Any, n: int, path: Path) -> NDArray[Any]:
+def ids_of(ids: Any, n: int, path: Path) -> NDArray[Any]:
     """[N] node ids: those of the file, or 0 to N - 1."""
-    if given is None:
+    if ids is None:
         return np.arange(n)
     import pyarrow as pa
 
     from .parts import plain_ids
 
-    if len(given) != n:
-        raise DataError(f"'{path}' has {len(given):,} node ids for {n:,} nodes.")
-    texts = [str(each) for each in (given.tolist() if hasattr(given, "tolist") else given)]
+    if len(ids) != n:
+        raise DataError(f"'{path}' has {len(ids):,} node ids for {n:,} nodes.")
+    texts = [str(each) for each in (ids.tolist() if hasattr(ids, "tolist") else ids)]
     if len(set(texts)) < n:
         seen: set[str] = set()
         twice = next(text for text in texts if text in seen or seen.add(text))  # type: ignore[func-returns-value]
@@ -82,14 +82,14 @@ def labels_of(labels: Any, names: Any, n: int, path: Path) -> tuple[Any, list[st
     return pa.array(texts, pa.large_string()), stored
 
 
-def masks_of(given: dict[str, Any], n: int, path: Path) -> dict[str, NDArray[np.bool_]] | None:
+def masks_of(arrays: dict[str, Any], n: int, path: Path) -> dict[str, NDArray[np.bool_]] | None:
     """[N, k] masks of the three sets; None where the file has none of them."""
-    if all(mask is None for mask in given.values()):
+    if all(mask is None for mask in arrays.values()):
         return None
-    made: dict[str, NDArray[np.bool_]] = {}
-    for name, mask in given.items():
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for name, mask in arrays.items():
         if mask is None:
-            made[name] = np.zeros((n, 1), bool)
+            masks[name] = np.zeros((n, 1), bool)
             continue
         m = truth_values(mask, n)
         if m is None:
@@ -97,8 +97,8 @@ def masks_of(given: dict[str, Any], n: int, path: Path) -> dict[str, NDArray[np.
                 f"The {name} mask of '{path}' is {mask.dtype} of shape {tuple(mask.shape)}; it must be {n:,} "
                 f"truth values (booleans, or 0 and 1), or a column of them per split."
             )
-        made[name] = m.reshape(n, -1)
-    widths = {mask.shape[1] for mask in made.values()} - {1}
+        masks[name] = m.reshape(n, -1)
+    widths = {mask.shape[1] for mask in masks.values()} - {1}
     if len(widths) > 1:
         raise DataError(f"The masks of '{path}' have {sorted(widths)} columns; they must agree.")
-    return made
+    return masks

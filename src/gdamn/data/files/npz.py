@@ -111,8 +111,8 @@ class Archive:
     def masks(self, test: str = "test_mask") -> dict[str, NDArray[np.bool_]] | None:
         """[N, k] masks of train, val and test, k splits; None where there are none. ``test`` names the test's array."""
         names = (*MASKS[:2], test)
-        given = {split: self.arrays.get(name) for split, name in zip(SETS, names, strict=True)}
-        return masks_of(given, self.num_nodes, self.path)
+        arrays = {split: self.arrays.get(name) for split, name in zip(SETS, names, strict=True)}
+        return masks_of(arrays, self.num_nodes, self.path)
 
     def _csr(self, prefix: str) -> sp.csr_array:
         """The sparse matrix stored under a prefix, its indices checked; values 1 where none are stored."""

@@ -62,30 +62,30 @@ class Options:
     @classmethod
     def make(cls, values: Mapping[str, Any]) -> Options:
         """From plain data, such as ``options`` in a ``config.toml``; wrong names and types are refused."""
-        known = {each.name for each in dataclasses.fields(cls)}
+        names = {each.name for each in dataclasses.fields(cls)}
         for key, value in values.items():
-            if key not in known:
-                raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(known))}.")
-            if not _right(key, value):
+            if key not in names:
+                raise ConfigError(f"Own files have no option '{key}'; they take {', '.join(sorted(names))}.")
+            if not _has_its_type(key, value):
                 raise ConfigError(f"The option '{key}' of own files can't be {value!r}.")
-        given = {key: value for key, value in values.items() if value is not None}
-        if given.get("sha256") and "missing" not in given:
-            given["missing"] = NO_WORDS
-        if isinstance(given.get("features"), str):
-            given["features"] = [name.strip() for name in given["features"].split(",")]
-        if "features" in given:
-            given["features"] = tuple(name for name in given["features"] if name)
-            if not given["features"]:
+        fields = {key: value for key, value in values.items() if value is not None}
+        if fields.get("sha256") and "missing" not in fields:
+            fields["missing"] = NO_WORDS
+        if isinstance(fields.get("features"), str):
+            fields["features"] = [name.strip() for name in fields["features"].split(",")]
+        if "features" in fields:
+            fields["features"] = tuple(name for name in fields["features"] if name)
+            if not fields["features"]:
                 raise ConfigError("--features names no column; leave it out, or pass none for structural features.")
-        return cls(**given)
+        return cls(**fields)
 
-    def columns_given(self) -> list[str]:
+    def column_options(self) -> list[str]:
         """The options that name columns of tables, as on the command line."""
         names = ("id", "label", "features", "text", "weight", "source", "target", "split_column")
         return [f"--{name.replace('_', '-')}" for name in names if getattr(self, name) is not None]
 
 
-def _right(key: str, value: Any) -> bool:
+def _has_its_type(key: str, value: Any) -> bool:
     """Whether a value has the type of its option."""
     if value is None:
         return key != "sha256"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ...errors import DataError, in_short
+from ..progress import Progress, silent
 from . import limits
 from .table import Table, bounded_batches, unique_names, wanted_columns
 
@@ -20,34 +21,27 @@ def parquet_header(path: Path) -> list[str]:
         return unique_names(list(file.schema_arrow.names), path)
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Table:
+def read_parquet(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table, all of its columns or these; those that it lacks are left out."""
     with _open(path) as file:
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     with _open(path, texts) as file:
         names = unique_names(list(file.schema_arrow.names), path)
-        wanted = wanted_columns(names, columns)
+        to_read = wanted_columns(names, columns)
         rows = file.metadata.num_rows
-        if rows > limits.MOST_NODES or rows * max(len(wanted), 1) > limits.MOST_CELLS:
-            raise DataError(f"'{path}' says it has {rows:,} rows of {len(wanted)} columns; that is too many.")
+        if rows > limits.MOST_NODES or rows * max(len(to_read), 1) > limits.MOST_CELLS:
+            raise DataError(f"'{path}' says it has {rows:,} rows of {len(to_read)} columns; that is too many.")
         groups = (file.metadata.row_group(at) for at in range(file.metadata.num_row_groups))
         limits.check_bytes(path, "its row groups", sum(group.total_byte_size for group in groups))
-        read = [0]
-
-        def counted() -> Iterator[Any]:
-            for batch in file.iter_batches(columns=wanted):
-                read[0] += batch.num_rows
-                yield batch
-
-        schema = pa.schema([file.schema_arrow.field(name) for name in wanted])
+        schema = pa.schema([file.schema_arrow.field(name) for name in to_read])
         try:
-            made = pa.Table.from_batches(
-                list(bounded_batches(counted(), path, len(wanted), lambda: read[0], max(rows, 1))), schema=schema
-            )
-            made.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
+            batches = file.iter_batches(columns=to_read)
+            bounded = bounded_batches(batches, path, len(to_read), None, max(rows, 1), progress)
+            data = pa.Table.from_batches(list(bounded), schema=schema)
+            data.validate(full=True)  # texts that aren't UTF-8, and indices that point nowhere
         except (pa.ArrowException, OSError) as cause:
             raise DataError(f"'{path}' is damaged: {in_short(cause)}.") from None
-    return Table(made, str(path))
+    return Table(data, str(path))
 
 
 def _is_text(kind: Any) -> bool:

@@ -83,8 +83,8 @@ def from_tables(
     ends = ends or edge_roles(edges, options)
     with ThreadPoolExecutor(2) as both:  # Arrow looks up without holding Python's lock
         columns = (ends.source, ends.target)
-        found = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
-        pairs = np.stack(list(found))
+        numbers = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
+        pairs = np.stack(list(numbers))
     weights = None if ends.weight is None else _weights(edges, ends.weight)
     kept = (pairs >= 0).all(axis=0)
     dangling = int((~kept).sum())
@@ -115,16 +115,16 @@ def with_unknown(parts: Parts, options: Options) -> Parts:
         return parts
     counts = pc.value_counts(parts.labels)
     every = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
-    found = {label: count for label, count in every if label is not None and is_missing(label)}
-    if not found:
+    missing_words = {label: count for label, count in every if label is not None and is_missing(label)}
+    if not missing_words:
         return parts
-    words = pc.is_in(parts.labels, value_set=pa.array(list(found), parts.labels.type))
+    words = pc.is_in(parts.labels, value_set=pa.array(list(missing_words), parts.labels.type))
     labels = pc.if_else(words, pa.scalar(None, parts.labels.type), parts.labels)
-    return replace(parts, labels=labels, notes=(*parts.notes, missing_note(found, parts.label_place)))
+    return replace(parts, labels=labels, notes=(*parts.notes, missing_note(missing_words, parts.label_place)))
 
 
 def node_ids(table: Table, column: str) -> Any:
-    """[N] the ids as Arrow strings: none empty, none twice, none endless."""
+    """[N] the ids as Arrow strings; empty, repeated and very long ones are refused."""
     ids = as_texts(table, column)
     if ids.null_count:
         at = int(pc.index(pc.is_null(ids), True).as_py())
@@ -172,8 +172,8 @@ def _numbers_of(edges: Table, column: str, ids: Any, nodes: str, lenient: bool) 
     if texts.null_count and not lenient:
         at = int(pc.index(pc.is_null(texts), True).as_py())
         raise DataError(f"The cell of {edges.location(at, column)} is empty; an edge needs both ends.")
-    found = pc.index_in(texts, value_set=ids)
-    numbers = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    positions = pc.index_in(texts, value_set=ids)
+    numbers = np.asarray(pc.fill_null(positions, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
     missing = numbers < 0
     if missing.any() and not lenient:
         at = int(missing.argmax())
@@ -192,11 +192,11 @@ def _weights(table: Table, column: str) -> NDArray[np.float32]:
         if table.data.num_rows == 0:
             return np.zeros(0, np.float32)
         raise DataError(f"Column '{column}' of '{table.name}' must hold numbers, since it has the weights.")
-    made = numbers.astype(np.float32)
-    if (made <= 0).any():
-        at = int((made <= 0).argmax())
+    weights = numbers.astype(np.float32)
+    if (weights <= 0).any():
+        at = int((weights <= 0).argmax())
         raise DataError(f"The weight in {table.location(at, column)} is {numbers[at]:g}; it must be greater than 0.")
-    return made
+    return weights
 
 
 def split_masks(table: Table, column: str) -> dict[str, NDArray[np.bool_]]:
@@ -210,7 +210,7 @@ def split_masks(table: Table, column: str) -> dict[str, NDArray[np.bool_]]:
             )
     masks = {}
     for name in ("train", "val", "test"):
-        words = [word for word, meant in SPLIT_WORDS.items() if meant == name]
-        found = pc.is_in(texts, value_set=pa.array(words, texts.type))
-        masks[name] = np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)[:, None]
+        words = [word for word, set_name in SPLIT_WORDS.items() if set_name == name]
+        in_set = pc.is_in(texts, value_set=pa.array(words, texts.type))
+        masks[name] = np.asarray(in_set.to_numpy(zero_copy_only=False), dtype=bool)[:, None]
     return masks

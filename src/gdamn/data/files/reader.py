@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from ...errors import ConfigError, DataError
 from ...graph.graph import Graph
 from ...system.reading import check_kind
 from ..assemble import Assembled, assemble, stem, with_split
+from ..progress import Progress, silent
 from . import FOLDER, INDEX, limits
 from .formats import FORMATS, TABLES
 from .options import Options
@@ -22,25 +21,30 @@ from .table import Table
 
 
 def load(
-    path: str | os.PathLike[str], *, seed: int = 0, split: int | None = None, options: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    split: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
 ) -> Graph:
     """The graph in a person's files, with its split; see :func:`gdamn.data.files.load`."""
     nodes = Path(path)
     chosen = Options.make(options or {})
     if nodes.suffix == FOLDER:
         return _load_folder(nodes, chosen)
-    made = _assembled(str(nodes), json.dumps(dict(options or {}), sort_keys=True), _stamp(nodes), _stamp(chosen.edges))
+    assembled = _assembled(nodes, chosen, progress)
     number = seed if split is None else split
-    return with_split(made, chosen, number, explicit=split is not None, source=str(nodes))
+    return with_split(assembled, chosen, number, explicit=split is not None, source=str(nodes))
 
 
 def _load_folder(folder: Path, options: Options) -> Graph:
     """The graph in a folder that ``gdamn data convert`` made, with the split that it has."""
     from .folder import read_folder
 
-    given = [*options.columns_given(), *(["--edges"] if options.edges is not None else [])]
-    if given:
-        raise ConfigError(f"'{folder}' holds a whole graph; leave {given[0]} out.")
+    needless = [*options.column_options(), *(["--edges"] if options.edges is not None else [])]
+    if needless:
+        raise ConfigError(f"'{folder}' holds a whole graph; leave {needless[0]} out.")
     limits.check_file(folder / INDEX)
     for array in sorted(folder.glob("*.npy")):
         check_kind(array)
@@ -48,45 +52,58 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     return read_folder(folder)
 
 
-@lru_cache(maxsize=1)
-def _assembled(path: str, options: str, *stamps: object) -> Assembled:
-    """The graph before its split, kept for the next seed of the same run; the stamps change with the files."""
-    nodes, chosen = Path(path), Options.make(json.loads(options))
-    check_hashes(nodes, chosen)
-    return assemble(read_parts(nodes, chosen, need_label=True), chosen, name=stem(nodes))
+_latest: list[tuple[object, Assembled]] = []
+"""The graph that was read last, with its files and options: at most one."""
+
+
+def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
+    """The graph before its split, kept for the next seed of the same run; files that have changed are read again."""
+    key = str(nodes), repr(options), _stamp(nodes), _stamp(options.edges)
+    for known, assembled in _latest:
+        if known == key:
+            return assembled
+    _latest.clear()
+    check_hashes(nodes, options)
+    parts = read_parts(nodes, options, need_label=True, progress=progress)
+    assembled = assemble(parts, options, name=stem(nodes), progress=progress)
+    _latest[:] = [(key, assembled)]  # at once, as another thread may load, too
+    return assembled
 
 
 def _stamp(path: str | Path | None) -> object:
-    """What changes when a file does."""
+    """Time of change, size and inode of a file; None where there is none."""
     try:
-        found = None if path is None else Path(path).stat()
+        stat = None if path is None else Path(path).stat()
     except (OSError, ValueError):
         return None
-    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    return None if stat is None else (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-def read_parts(nodes: Path, options: Options, *, need_label: bool, lenient: bool = False) -> Parts:
+def read_parts(
+    nodes: Path, options: Options, *, need_label: bool, lenient: bool = False, progress: Progress = silent
+) -> Parts:
     """What the files hold, their labels unknown where they say so.
 
     Args:
         need_label: a table must have a column of labels.
         lenient: count edges without nodes and drop them, in place of an error.
+        progress: called as tables are read.
     """
-    return with_unknown(_read_parts(nodes, options, need_label, lenient), options)
+    return with_unknown(_read_parts(nodes, options, need_label, lenient, progress), options)
 
 
-def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
-    """What the files hold, as it stands there."""
+def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
+    """What the files hold, with labels as they are written."""
     suffix = check_suffix(nodes)
     if suffix in TABLES:
-        return _read_tables(nodes, options, need_label, lenient)
+        return _read_tables(nodes, options, need_label, lenient, progress)
     limits.check_file(nodes)
     if options.edges is not None:
         raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
     form = FORMATS[suffix]
-    given = options.columns_given()
-    if given and not form.columns:
-        raise ConfigError(f"'{nodes}' has no columns to choose from; leave {given[0]} out.")
+    needless = options.column_options()
+    if needless and not form.columns:
+        raise ConfigError(f"'{nodes}' has no columns to choose from; leave {needless[0]} out.")
     return form.read(nodes, options, need_label)
 
 
@@ -101,7 +118,7 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) -> Parts:
+def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
     """Parts from two tables; columns that aren't needed are never read."""
     if options.edges is None:
         limits.check_file(path)
@@ -111,19 +128,19 @@ def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool) 
         raise DataError(f"'{edges_path}' can't be a table of edges; it must end in {', '.join(TABLES)}.")
     roles = node_roles(_outline(path), options, need_label)
     ends = edge_roles(_outline(edges_path), options)
-    nodes = read_table(path, roles.needed)
-    edges = read_table(edges_path, ends.needed)
+    nodes = read_table(path, roles.needed, progress)
+    edges = read_table(edges_path, ends.needed, progress)
     return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
+def read_table(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """A table from a CSV, TSV or Parquet file, all of its columns or these; those that it lacks are left out."""
     from .csv_table import read_csv
     from .parquet_table import read_parquet
 
     size = limits.check_file(path)
     try:
-        return read_parquet(path, columns) if _is_parquet(path) else read_csv(path, size, columns)
+        return read_parquet(path, columns, progress) if _is_parquet(path) else read_csv(path, size, columns, progress)
     except (OSError, MemoryError) as cause:
         raise DataError(
             f"'{path}' can't be read: {getattr(cause, 'strerror', None) or cause or 'no memory'}."
@@ -148,43 +165,43 @@ def _is_parquet(path: Path) -> bool:
 
 
 def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[str, dict[str, Any]]:
-    """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. ``split`` among the options is passed over."""
-    rest = {key: value for key, value in options.items() if key != "split" and value is not None}
-    given = Options.make(rest)
-    kept = {} if fresh else dict(given.sha256)
-    rest.pop("sha256", None)
-    chosen = Options.make(rest)
+    """Whole paths and hashes; see :func:`gdamn.data.files.prepare`. The option ``split`` is kept as it is."""
+    file_options = {key: value for key, value in options.items() if key != "split" and value is not None}
+    earlier = Options.make(file_options)
+    hashes_before = {} if fresh else dict(earlier.sha256)
+    file_options.pop("sha256", None)
+    chosen = Options.make(file_options)
     path = Path(dataset).expanduser()
     if path.suffix != FOLDER:
         check_suffix(path)
     files = {"nodes": _hashed(path)}
     if chosen.edges is not None:
         files["edges"] = Path(chosen.edges).expanduser()
-    hashes = {name: kept.get(name) or limits.sha256(file) for name, file in files.items()}
-    made = dict(rest)
-    if not kept and path.suffix != FOLDER:
-        made["missing"] = chosen.missing  # runs that were stored without it keep what they did
-    if "features" in rest:
-        made["features"] = list(chosen.features or ())
+    hashes = {name: hashes_before.get(name) or limits.sha256(file) for name, file in files.items()}
+    recorded = dict(file_options)
+    if not hashes_before and path.suffix != FOLDER:
+        recorded["missing"] = chosen.missing  # runs that were stored without it keep what they did
+    if "features" in file_options:
+        recorded["features"] = list(chosen.features or ())
     if "edges" in files:
-        made["edges"] = str(files["edges"].absolute())
+        recorded["edges"] = str(files["edges"].absolute())
     if "split" in options:
-        made["split"] = options["split"]
-    return str(path.absolute()), {**made, "sha256": hashes}
+        recorded["split"] = options["split"]
+    return str(path.absolute()), {**recorded, "sha256": hashes}
 
 
 def _hashed(path: Path) -> Path:
-    """The file whose hash stands for a path: that of a folder's index has the hashes of all its arrays."""
+    """The file to hash for a path: of a graph folder its index, which has the hashes of all arrays."""
     return path / INDEX if path.suffix == FOLDER else path
 
 
 def check_hashes(nodes: Path, options: Options) -> None:
     """Refuse files that are not those that the run was made with."""
     for name, path in (("nodes", nodes), ("edges", options.edges)):
-        wanted = options.sha256.get(name)
-        if wanted is None or path is None:
+        recorded = options.sha256.get(name)
+        if recorded is None or path is None:
             continue
-        if limits.sha256(_hashed(Path(path))) != wanted:
+        if limits.sha256(_hashed(Path(path))) != recorded:
             raise DataError(
                 f"'{path}' is not the file that the run was made with (its SHA-256 is another); "
                 "put the old file back, or train again on the new one."

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import DataError, GraphError, in_short
-from ..progress import report
+from ..progress import Progress
 from . import limits
 
 MOST_COLUMNS = 100_000
@@ -39,20 +39,20 @@ class Table:
         return list(self.data.column_names)
 
     def location(self, row: int, column: str | None = None) -> str:
-        """Where a cell stands, for a sentence."""
+        """The row, the file and the column of a cell, for a sentence."""
         where = f"row {row + self.first:,} of '{self.name}'"
         return where if column is None else f"column '{column}' in {where}"
 
     def need(self, column: str, what: str) -> str:
-        """The column, or an error with the names that there are."""
+        """The column, or an error that lists the columns."""
         if self.data.schema.get_field_index(column) >= 0:
             return column
-        shown = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
-        raise DataError(f"'{self.name}' has no column '{column}' for the {what}; its columns are {shown}.")
+        listed = ", ".join(f"'{name}'" for name in self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
+        raise DataError(f"'{self.name}' has no column '{column}' for the {what}; its columns are {listed}.")
 
 
 def unique_names(names: list[str], path: Path) -> list[str]:
-    """The names, or an error where one stands twice or is empty."""
+    """The names, or an error where one is repeated or empty."""
     seen: set[str] = set()
     for at, name in enumerate(names):
         if not name.strip():
@@ -69,12 +69,14 @@ def wanted_columns(names: list[str], columns: Sequence[str] | None) -> list[str]
     return names if asked is None else [name for name in names if name in asked]
 
 
-def bounded_batches(batches: Iterable[Any], path: Path, width: int, at: Callable[[], int], size: int) -> Iterator[Any]:
+def bounded_batches(
+    batches: Iterable[Any], path: Path, width: int, at: Callable[[], int] | None, size: int, progress: Progress
+) -> Iterator[Any]:
     """The batches, as long as all of them fit the limits; reports progress.
 
     Args:
         width: number of columns.
-        at: how much of ``size`` is read by now.
+        at: how much of ``size`` is read by now; None counts rows.
     """
     rows, used = 0, 0
     for batch in batches:
@@ -82,7 +84,7 @@ def bounded_batches(batches: Iterable[Any], path: Path, width: int, at: Callable
         limits.check_bytes(path, "its table", used)
         if rows > limits.MOST_NODES or rows * max(width, 1) > limits.MOST_CELLS:
             raise DataError(f"'{path}' has more than {rows:,} rows of {width} columns; that is too many.")
-        report(f"reading {path.name}", min(at(), size), size)
+        progress(f"reading {path.name}", min(rows if at is None else at(), size), size)
         yield batch
 
 
@@ -93,23 +95,23 @@ def from_frame(frame: Any, name: str) -> Table:
     """
     try:
         if isinstance(frame, dict):
-            made = pa.table(frame)
+            data = pa.table(frame)
         elif hasattr(frame, "reset_index"):  # pandas
             named = any(level is not None for level in frame.index.names)
-            made = pa.Table.from_pandas(frame.reset_index() if named else frame, preserve_index=False)
+            data = pa.Table.from_pandas(frame.reset_index() if named else frame, preserve_index=False)
         elif hasattr(frame, "__arrow_c_stream__"):
-            made = pa.table(frame)
+            data = pa.table(frame)
         elif hasattr(frame, "to_arrow"):
-            made = frame.to_arrow()
+            data = frame.to_arrow()
         else:
             raise GraphError(f"The {name} must be a data frame or an Arrow table, not {type(frame).__name__}.")
     except (pa.ArrowException, TypeError, ValueError) as cause:
         if isinstance(cause, GraphError):
             raise
         raise GraphError(f"The {name} can't be taken as a table: {in_short(cause)}.") from None
-    names = [str(each) for each in made.column_names]
+    names = [str(each) for each in data.column_names]
     counts = Counter(names)
     twice = next((each for each in names if counts[each] > 1), None)
     if twice is not None:
         raise GraphError(f"The {name} has two columns '{twice}'; give each its own name.")
-    return Table(made.rename_columns(names), name)
+    return Table(data.rename_columns(names), name)

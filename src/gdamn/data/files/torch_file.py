@@ -144,18 +144,18 @@ def _pyg_classes() -> list[Any]:
     return [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, NodeStorage, EdgeStorage]
 
 
-def _values(found: Any, path: Path) -> dict[str, Any]:
+def _values(content: Any, path: Path) -> dict[str, Any]:
     """The attributes of a Data, or a dictionary as it is."""
     from torch_geometric.data import Data
 
-    if isinstance(found, Data):
-        store = getattr(found, "__dict__", {}).get("_store")
+    if isinstance(content, Data):
+        store = getattr(content, "__dict__", {}).get("_store")
         mapping = getattr(store, "_mapping", None)
         if isinstance(mapping, dict):
             return mapping
-    if isinstance(found, dict):
-        return found
-    kind = type(found).__name__
+    if isinstance(content, dict):
+        return content
+    kind = type(content).__name__
     raise DataError(f"'{path}' holds a {kind}, not a PyTorch Geometric Data or a dictionary of tensors.")
 
 
@@ -210,9 +210,9 @@ def _number_of_nodes(values: dict[str, Any], x: Any, y: Any, edges: Any, path: P
 def _weights(values: dict[str, Any], edges: int, path: Path) -> Any:
     """[E] weights: edge_weight, or an edge_attr with one column."""
     name = "edge_weight" if values.get("edge_weight") is not None else "edge_attr"
-    given = _array(values.get(name), path, name)
-    if given is None or (name == "edge_attr" and not is_weight(given)):
+    weights = _array(values.get(name), path, name)
+    if weights is None or (name == "edge_attr" and not is_weight(weights)):
         return None
-    if given.size != edges:
-        raise DataError(f"The {name} of '{path}' has {given.size:,} values for {edges:,} edges.")
-    return given.reshape(-1).astype(np.float32)
+    if weights.size != edges:
+        raise DataError(f"The {name} of '{path}' has {weights.size:,} values for {edges:,} edges.")
+    return weights.reshape(-1).astype(np.float32)

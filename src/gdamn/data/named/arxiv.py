@@ -17,7 +17,8 @@ from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure, locate, missing
 from ..files.node_arrays import MASKS
 from ..files.npz import ADJACENCY, ATTRIBUTES
-from .published import consistent, open_published
+from ..progress import Progress, silent
+from .published import consistent, open_published, published_graph
 
 OGB_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 OGB_LIMIT = 1 << 30
@@ -43,7 +44,9 @@ _OGB = FileSet(
 )
 
 
-def load_ogbn_arxiv(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_ogbn_arxiv(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """ogbn-arxiv, made undirected, with its official split by year; seed and split change nothing."""
     folder = locate(_OGB, data_root)
     if folder is None:
@@ -83,32 +86,30 @@ def _read_csv(path: Path, kind: type) -> NDArray[Any]:
 
 
 def load_arxiv_2023(
-    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, test: str = "2021plus"
+    name: str,
+    *,
+    data_root: Root = None,
+    seed: int = 0,
+    split: int = 0,
+    progress: Progress = silent,
+    test: str = "2021plus",
 ) -> Graph:
     """Citations of newer papers with ogbn-arxiv's class numbers, of which one (12) has no node.
 
     Args:
         name: ``arxiv-2023``.
         data_root: where to look first.
-        seed, split: change nothing.
+        seed, split, progress: change nothing.
         test: ``2021plus`` tests on every paper from 2021 on that is neither in training nor in validation: more
             papers and so a steadier accuracy than the file's own test set, which is ``official``.
     """
     if test not in ("2021plus", "official"):
         raise ConfigError(f"The test set of {name} is '2021plus' or 'official', not {test!r}.")
-    wanted = FileSet(title=name, folder="arxiv", files=(DataFile("arxiv_2023.npz"),), also=(".",))
-    path = ensure(wanted, data_root) / wanted.files[0].name
+    file_set = FileSet(title=name, folder="arxiv", files=(DataFile("arxiv_2023.npz"),), also=(".",))
+    path = ensure(file_set, data_root) / file_set.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels", *MASKS, NEWER))
     with consistent(name, path):
         masks = archive.masks("test_mask" if test == "official" else NEWER) or {}
         train, val, tested = (mask[:, 0] for mask in masks.values())
-        return Graph.build(
-            archive.edges()[0],
-            archive.features(),
-            archive.arrays["labels"],
-            train_mask=train,
-            val_mask=val,
-            test_mask=tested if test == "official" else tested & ~train & ~val,
-            name=name,
-            meta={"split": "by year", "test": test},
-        )
+        tested = tested if test == "official" else tested & ~train & ~val
+        return published_graph(archive, (train, val, tested), name=name, meta={"split": "by year", "test": test})

@@ -7,8 +7,9 @@ import numpy as np
 from ...graph.graph import Graph
 from ..fetch import DataFile, FileSet, Root, ensure
 from ..files.npz import ADJACENCY, ATTRIBUTES
+from ..progress import Progress, silent
 from ..splits import per_class_split
-from .published import consistent, open_published
+from .published import consistent, open_published, published_graph
 
 BASE_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
 
@@ -33,23 +34,15 @@ def file_set(name: str) -> FileSet:
     return FileSet(title=name, folder=f"Coauthor/{folder}/raw", files=(file,), also=also, base_url=BASE_URL)
 
 
-def load_coauthor(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_coauthor(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """One of the two data sets; features are 1 where a key word occurs at all, as is customary."""
-    wanted = file_set(name)
-    path = ensure(wanted, data_root) / wanted.files[0].name
+    files = file_set(name)
+    path = ensure(files, data_root, progress) / files.files[0].name
     archive = open_published(path, (*ADJACENCY, *ATTRIBUTES, "labels"))
     with consistent(name, path):
-        labels = archive.arrays["labels"]
         features = archive.features()
         features.data = (features.data > 0).astype(np.float32)
-        train, val, test = per_class_split(labels, TRAIN, VAL, split)
-        return Graph.build(
-            archive.edges()[0],
-            features,
-            labels,
-            train_mask=train,
-            val_mask=val,
-            test_mask=test,
-            name=name,
-            meta={"split": split},
-        )
+        masks = per_class_split(archive.arrays["labels"], TRAIN, VAL, split)
+        return published_graph(archive, masks, name=name, meta={"split": split}, features=features)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...graph.graph import Graph
 from ..fetch import Root
+from ..progress import Progress, silent
 from ..splits import per_class_split
 
 VAL_PER_CLASS = 2
@@ -52,7 +53,9 @@ LABELLED = (0, 4, 8, 24)
 """The training node of each community."""
 
 
-def load_karate(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_karate(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """The club with one-hot features and these training nodes.
 
     There is no public validation set: two nodes of each community, drawn by the split number, serve as one, and the

@@ -13,6 +13,7 @@ from ...errors import DataError, in_short
 from ...graph.graph import Graph
 from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure
+from ..progress import Progress, silent
 from .published import consistent
 from .safe_pickle import read_pickle
 
@@ -70,9 +71,11 @@ def file_set(name: str) -> FileSet:
     )
 
 
-def load_planetoid(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0) -> Graph:
+def load_planetoid(
+    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+) -> Graph:
     """One of the three data sets with its public split; seed and split change nothing."""
-    folder = ensure(file_set(name), data_root)
+    folder = ensure(file_set(name), data_root, progress)
     part = {key: read_pickle(folder / f"ind.{name}.{key}") for key in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
     test = _read_index(folder / f"ind.{name}.test.index")
     with consistent(name, folder):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import DataError, GdamnError, in_short
+from ...graph.graph import Graph
 from ...system.reading import check_file
 from ..files.npz import Archive, ArchiveError, open_archive
 
@@ -22,6 +27,23 @@ def open_published(path: Path, names: Sequence[str]) -> Archive:
     if missing is not None:
         raise DataError(f"The file {path} lacks an array that it should have: {missing}.")
     return archive
+
+
+def published_graph(
+    archive: Archive, masks: Iterable[NDArray[np.bool_]], *, name: str, meta: dict[str, Any], features: Any = None
+) -> Graph:
+    """The graph of an archive with these training, validation and test nodes; features in place of its own."""
+    train, val, test = masks
+    return Graph.build(
+        archive.edges()[0],
+        archive.features() if features is None else features,
+        archive.arrays["labels"],
+        train_mask=train,
+        val_mask=val,
+        test_mask=test,
+        name=name,
+        meta=meta,
+    )
 
 
 @contextmanager

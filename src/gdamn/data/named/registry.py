@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, DataError
 from ..files import is_path
+from ..progress import Progress, silent
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -147,6 +148,7 @@ def load(
     seed: int = 0,
     split: int | None = None,
     noise: float = 0.0,
+    progress: Progress = silent,
     **options: Any,
 ) -> Graph:
     """Load a data set by name.
@@ -158,10 +160,11 @@ def load(
         seed: seed of everything random: the split, planted noise, synthetic graphs.
         split: number of the split where there are several; the seed when left out.
         noise: plant this many random inter-class edges per edge, see :func:`gdamn.data.noise.plant`.
+        progress: called as ``progress(what, done, total)`` while files are downloaded and read.
         **options: what this data set's loader takes beyond that (``DATASETS[name].options``).
     """
     if is_path(str(name)):
-        graph = _from_files(str(name), seed, split, options)
+        graph = _from_files(str(name), seed, split, options, progress)
         return graph if noise == 0 else _planted(graph, noise, seed)
     info = _info(name)
     unknown = sorted(set(options) - set(info.options))
@@ -175,17 +178,17 @@ def load(
     module, function = info.loader.split(":")
     loader = getattr(importlib.import_module(f".{module}", __package__), function)
     number = seed if split is None else split
-    graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), **options)
+    graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), progress=progress, **options)
     graph = replace(graph, meta={**graph.meta, "dataset": info.name, "seed": int(seed)})
     return graph if noise == 0 else _planted(graph, noise, seed)
 
 
-def _from_files(path: str, seed: int, split: int | None, options: dict[str, Any]) -> Graph:
+def _from_files(path: str, seed: int, split: int | None, options: dict[str, Any], progress: Progress) -> Graph:
     """The graph of a person's files."""
     from ..files import load as read
 
     _check_numbers(seed, split)
-    graph = read(path, seed=int(seed), split=split, **options)
+    graph = read(path, seed=int(seed), split=split, progress=progress, **options)
     return replace(graph, meta={**graph.meta, "dataset": path, "seed": int(seed)})
 
 
@@ -214,8 +217,8 @@ def _check_options(options: Mapping[str, Any]) -> None:
         number = isinstance(value, Real) and not isinstance(value, bool)
         right = isinstance(value, str) if kind is str else number and (kind is float or _is_whole(value))
         if not right:
-            wanted = {str: "a text", float: "a number", int: "a whole number"}[kind]
-            raise ConfigError(f"The option '{key}' must be {wanted}, not {value!r}.")
+            expected = {str: "a text", float: "a number", int: "a whole number"}[kind]
+            raise ConfigError(f"The option '{key}' must be {expected}, not {value!r}.")
 
 
 def _is_whole(value: Any) -> bool:

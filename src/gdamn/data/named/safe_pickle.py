@@ -54,10 +54,10 @@ def _empty_array(kind: Any, shape: Any, code: Any) -> np.ndarray[Any, Any]:
 
 def _number_type(code: Any, *flags: Any) -> np.dtype[Any]:
     """A dtype of numbers; arrays of objects are refused."""
-    made = np.dtype(str(code), align=False, copy=True)
-    if made.kind not in "biuf":
-        raise pickle.UnpicklingError(f"an array of {made}")
-    return made
+    dtype = np.dtype(str(code), align=False, copy=True)
+    if dtype.kind not in "biuf":
+        raise pickle.UnpicklingError(f"an array of {dtype}")
+    return dtype
 
 
 _ADMITTED: dict[tuple[str, str], Any] = {

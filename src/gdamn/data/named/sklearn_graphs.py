@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...errors import ConfigError
 from ...graph.graph import Graph
 from ..fetch import Root
+from ..progress import Progress, silent
 from ..splits import per_class_split
 
 NEIGHBOURS = 10
@@ -18,7 +19,15 @@ _PER_CLASS = {"digits": (20, 30), "wine": (10, 10), "cancer": (10, 20)}
 """Training and validation nodes of each class, close to what work on structure learning uses."""
 
 
-def load_neighbours(name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, k: int = NEIGHBOURS) -> Graph:
+def load_neighbours(
+    name: str,
+    *,
+    data_root: Root = None,
+    seed: int = 0,
+    split: int = 0,
+    progress: Progress = silent,
+    k: int = NEIGHBOURS,
+) -> Graph:
     """One of the three tables; rows are joined to their ``k`` nearest ones (and to those they are nearest to).
 
     Pixels of the digits are scaled to 0 ... 1; the columns of wine and cancer, which have different units, to

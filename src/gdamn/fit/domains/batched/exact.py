@@ -17,29 +17,33 @@ from torch.nn import functional as F
 
 from ....kernels import Key, binary_concrete, edge_softmax, matmul
 from ....model.adjacency import scales
+from ....model.attention import keep_probabilities, stable
 from ....model.label_network import LabelNetwork
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
 from .large import Features, LargeProblem
-from .rows import RowBlock
+from .rows import Entries, RowBlock
 
-Weigh = Callable[[RowBlock], Tensor]
-"""The weights [e] of a block's entries."""
+Weigh = Callable[[Entries], Tensor]
+"""The weights [e] of some entries."""
+
+BlockWeigh = Callable[[RowBlock], Tensor]
+"""The same, where they need all entries of a row."""
 
 
 def gcn_weights(problem: LargeProblem) -> Weigh:
     """D^{-1/2} (A + I) D^{-1/2}."""
     left, right = scales(*problem.degrees, "sym")
-    return lambda block: block.scaled(block.weights, left, right)
+    return lambda entries: entries.scaled(entries.weights, left, right)
 
 
-def loop_weights(block: RowBlock) -> Tensor:
+def loop_weights(entries: Entries) -> Tensor:
     """I: every node alone."""
-    return (~block.free).float()
+    return (~entries.free).float()
 
 
 @torch.no_grad()
-def logits(network: GCN, problem: LargeProblem, weigh: Weigh, inputs: Sequence[Tensor | Features]) -> Tensor:
+def logits(network: GCN, problem: LargeProblem, weigh: BlockWeigh, inputs: Sequence[Tensor | Features]) -> Tensor:
     """The network's logits [N, C] without dropout, on inputs that stand side by side."""
     network.eval()
     h = first_products(network, inputs)
@@ -84,18 +88,17 @@ class Attention:
             for run, x in problem.x.blocks():
                 self.unit[run] = p.soft.units(x)
 
-    def scores(self, block: RowBlock) -> Tensor:
-        """δ on the block's entries; 0 without soft attention."""
+    def scores(self, entries: Entries) -> Tensor:
+        """δ on the entries; 0 without soft attention."""
         if self.p.soft is None:
-            return torch.zeros_like(block.weights)
-        return block.dots(self.unit * (-1 / self.p.soft.temperature), self.unit)
+            return torch.zeros_like(entries.weights)
+        return entries.dots(self.unit, self.unit, -1 / self.p.soft.temperature)
 
-    def hard(self, block: RowBlock) -> Tensor:
+    def hard(self, entries: Entries) -> Tensor:
         """σ(ŷ_i Q ŷ_j), 1 on loops and without hard attention."""
         if self.p.hard is None:
-            return torch.ones_like(block.weights)
-        kept = torch.sigmoid(block.dots(self.turned, self.labels))
-        return torch.where(block.free, kept, torch.ones_like(kept))
+            return torch.ones_like(entries.weights)
+        return keep_probabilities(entries.dots(self.turned, self.labels), ~entries.free)
 
     def soft(self, block: RowBlock) -> Tensor:
         """The softmax of the scores over all neighbours."""
@@ -111,7 +114,19 @@ class Attention:
 
     def stable(self, block: RowBlock) -> Tensor:
         """A^stable, not normalised."""
-        return self.hard(block) * (self.soft(block) if self.s.reweight == "stable" else block.weights)
+        soft = self.soft(block) if self.s.reweight == "stable" else block.weights  # not made where it doesn't count
+        return stable(self.hard(block), soft, block.weights, self.s.reweight)
+
+    def stable_of_some(self, entries: Entries, log_total: Tensor) -> Tensor:
+        """The same where a row's entries are not all there: with log Σ_j w_ij exp δ_ij [N] of the whole rows.
+
+        The factors are multiplied in this order: in another the last bits of a weighted graph's fit would change.
+        """
+        hard = self.hard(entries) * entries.weights
+        if self.s.reweight != "stable":
+            return hard
+        share = torch.exp(self.scores(entries) - entries.dots(log_total[:, None], torch.ones_like(log_total)[:, None]))
+        return stable(hard, share, entries.weights, self.s.reweight)
 
     @torch.no_grad()
     def posterior(self, samples: int, key: Key) -> Tensor:
@@ -154,8 +169,8 @@ class Attention:
         found: dict[str, NDArray[Any]] = {f"edge.{name}": np.empty(len(graph.indices), np.float32) for name in names}
         found |= {f"loop.{name}": np.empty(n, np.float32) for name in names}
         for block in self.problem.blocks():
-            stable = self.stable(block)
-            values = self.hard(block), self.soft(block), stable, block.scaled(stable, left, right)
+            fused = self.stable(block)
+            values = self.hard(block), self.soft(block), fused, block.scaled(fused, left, right)
             edges = block.places >= 0
             for name, value in zip(names, values, strict=True):
                 found[f"edge.{name}"][block.places[edges]] = value.cpu().numpy()[edges]

@@ -14,7 +14,7 @@ from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
-from ..fit.em import expectation_maximisation
+from ..fit.em import EM
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
@@ -67,7 +67,10 @@ class GDAMN(NodeClassifier):
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
         with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
-            watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
+            if s.beta == "auto":
+                watch = self._choose_beta(problem, progress)
+            else:
+                watch = EM(WholeDomain(problem), s, Watch(progress)).run().watch
             best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
@@ -104,7 +107,7 @@ class GDAMN(NodeClassifier):
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
         for beta in BETAS:
-            watch = _run(problem, dataclasses.replace(self.settings, beta=beta), progress)
+            watch = EM(WholeDomain(problem), dataclasses.replace(self.settings, beta=beta), Watch(progress)).run().watch
             assert watch.best is not None
             watch.best["beta"] = beta
             if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
@@ -160,12 +163,6 @@ class GDAMNPlus(GDAMN):
     settings_class = PlusSettings
     settings: PlusSettings
     settings_: PlusSettings
-
-
-def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
-    watch = Watch(progress)
-    expectation_maximisation(WholeDomain(problem), s, watch)
-    return watch
 
 
 def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -25,24 +25,21 @@ from ..model.problem import Labelled
 from ..model.propagators import draws, make_propagator
 from ..model.settings import Settings
 from . import checkpoint
-from .checkpoint import Checkpoint, Part, part_of
+from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, QGraph, View
-from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator
-
-
-def expectation_maximisation(domain: Domain, settings: Settings, watch: Watch) -> EM:
-    """Fit q and p; the watch keeps the history and the state of q's best epoch. Returns the finished fit."""
-    em = EM(domain, settings, watch, checkpoint.of_fit("gdamn", settings, domain.problem))
-    em.run()
-    return em
+from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
 class EM:
-    """One fit: its domain, the two networks, and the steps of Algorithm 1 as methods."""
+    """One fit: its domain, the two networks, and the steps of Algorithm 1 as methods.
 
-    def __init__(self, domain: Domain, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None) -> None:
-        self.domain, self.s, self.watch, self.checkpoint = domain, settings, watch, checkpoint
+    The watch keeps the history and the state of q's best epoch.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings, watch: Watch) -> None:
+        self.domain, self.s, self.watch = domain, settings, watch
+        self.checkpoint = checkpoint.of_fit("gdamn", settings, domain.problem)
         self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
@@ -50,9 +47,9 @@ class EM:
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
         self.found: dict[str, Any] = {}  # what the last E-step learned from
-        if checkpoint is not None:
-            checkpoint.keep("watch", watch.part())
-            checkpoint.keep("em", Part(self.state, self.resume))
+        if self.checkpoint is not None:
+            self.checkpoint.keep("watch", watch.part())
+            self.checkpoint.keep("em", Part(self.state, self.resume))
 
     @property
     def problem(self) -> Labelled:
@@ -69,8 +66,8 @@ class EM:
         """The fresh label propagator p_φ with its attention."""
         return self.domain.new_p(self.s, make_generator(self.root.fold("start p")))
 
-    def run(self) -> None:
-        """Algorithm 1."""
+    def run(self) -> Self:
+        """Algorithm 1; returns the finished fit."""
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3
         for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
@@ -90,6 +87,7 @@ class EM:
                 break
         if s.em_iterations:
             self.keep_structure()
+        return self
 
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
@@ -162,7 +160,8 @@ class EM:
             self.watch.record(record, s.epochs, started)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
-        self.domain.run(Epochs(groups, s.epochs, losses, after, key, part_of(p)), s, self.checkpoint)
+        steps = self.domain.steps(Epochs(s.epochs, losses, after, key, part_of(p)), s)
+        run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
 
     def e_step(self, posterior: Tensor, graph: QGraph, iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
@@ -230,7 +229,8 @@ class EM:
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
         groups = decayed(q, self.decay(iteration), s.decay)
-        self.domain.run(Epochs(groups, epochs, losses, after, key, Part(save, load)), s, self.checkpoint)
+        steps = self.domain.steps(Epochs(epochs, losses, after, key, Part(save, load)), s)
+        run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
         return opinion
 
     def phase(self, iteration: int) -> str:

@@ -31,7 +31,7 @@ from ...model.inputs import feature_block
 from ...model.label_network import LabelNetwork
 from ...model.problem import Problem, check_learnable, known_labels
 from ...model.settings import Settings
-from ..em import expectation_maximisation
+from ..em import EM
 from ..training import Watch
 from .domain import WholeDomain
 from .memory import edges_fit
@@ -162,7 +162,7 @@ def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> d
     check_learnable(graph)
     x = feature_block(graph.features, s.normalize, s.dropout_input, device)
     problem = Problem(structure=lean_structure(graph), x=x, device=device, **known_labels(graph, device))
-    em = expectation_maximisation(LeanDomain(problem), s, watch)
+    em = EM(LeanDomain(problem), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):
         return {}

@@ -22,10 +22,10 @@ from ....model.objectives import structure_prior, weighed_kl
 from ....model.problem import Problem
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
-from ...checkpoint import Checkpoint, Part
+from ...checkpoint import Part
 from ...checkpoint_file import Tree
-from ...em import expectation_maximisation
-from ...training import Record, Watch, run_epochs
+from ...em import EM
+from ...training import Record, Steps, Watch
 from .. import domain
 from ..domain import Domain, Epochs, QGraph, Structures
 from ..memory import edges_fit
@@ -134,7 +134,7 @@ class BatchedDomain(Domain):
             lambda entries: entries.scaled(attention.stable_of_some(entries, log_total), left, right),
         )
 
-    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+    def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """Epochs over all batches: a step each, or one with the gradients of all (``accumulate``)."""
         per_epoch = 1 if s.accumulate else len(self.batches)
         key, part = epochs.key, epochs.part
@@ -173,8 +173,7 @@ class BatchedDomain(Domain):
             part.load(kept["part"])
             at, sums = int(kept["at"]), dict(kept["sums"])
 
-        steps = epochs.count * per_epoch
-        run_epochs(epochs.groups, s.learning_rate, steps, loss, stepped, key, checkpoint, Part(save, load))
+        return Steps(epochs.count * per_epoch, loss, stepped, Part(save, load))
 
 
 def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> dict[str, NDArray[Any]]:
@@ -184,7 +183,7 @@ def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> 
         Weights per edge, as a fitted model keeps them; nothing where they would not fit into memory.
     """
     check_supported(s)
-    em = expectation_maximisation(BatchedDomain(problem, s, mode), s, watch)
+    em = EM(BatchedDomain(problem, s, mode), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or (em.p.hard is None and em.p.soft is None):
         return {}

@@ -18,7 +18,7 @@ from ..fit.em import EM
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
-from ..model.fitted_state import WEIGHTS, edge_index, put_back
+from ..model.fitted_state import WEIGHTS, edge_arrays, put_back
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, arguments_of, as_graph
@@ -177,11 +177,5 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     found["pseudo_labels"] = state["labels"].cpu().numpy()
     if "hard" not in state.get("weights", {}):
         return found  # a method without attention, or a fit in batches
-    edges = graph.structure.off_loop
-    loops = np.flatnonzero(graph.structure.loop)
-    weights = {name: value.cpu().numpy() for name, value in state["weights"].items()}
-    for name in WEIGHTS:
-        found[f"edge.{name}"] = weights[name][edges]
-        found[f"loop.{name}"] = weights[name][loops]
-    found["edge.index"] = edge_index(graph)
-    return found
+    weights = {name: state["weights"][name].cpu().numpy() for name in WEIGHTS}
+    return {**found, **edge_arrays(graph, weights, graph.structure)}

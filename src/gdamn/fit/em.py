@@ -46,7 +46,7 @@ class EM:
         self.start = "graph"
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
-        self.found: dict[str, Any] = {}  # what the last E-step learned from
+        self.inferred: dict[str, Any] = {}  # Ŷ, p's posterior and the weights of the last iteration
         if self.checkpoint is not None:
             self.checkpoint.keep("watch", watch.part())
             self.checkpoint.keep("em", Part(self.state, self.resume))
@@ -79,7 +79,7 @@ class EM:
             self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
 
             posterior, graph = self.domain.infer(self.p, labels, s, key)  # lines 13 and 14
-            self.found = {"labels": labels, "posterior": posterior, **graph.kept}
+            self.inferred = {"labels": labels, "posterior": posterior, **graph.kept}
             opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
             changed = share_changed(before, opinion.argmax(1), self.problem.place)
@@ -127,9 +127,9 @@ class EM:
         graph = domain.start_graph(name)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
         target = pretrain_target(self.problem.labels, self.problem.counts)
-        found = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
+        extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
         key = self.root.fold("pre-train").fold(name)
-        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, found, key)
+        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
 
     def annotate(self, opinion: Tensor, key: Key) -> Tensor:
         """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
@@ -169,7 +169,7 @@ class EM:
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
         target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
-        return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.found, key)
+        return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.inferred, key)
 
     def train_q(
         self,
@@ -178,7 +178,7 @@ class EM:
         beta: float,
         epochs: int,
         iteration: int,
-        found: dict[str, Any] | None,
+        extra: dict[str, Any] | None,
         key: Key,
     ) -> Tensor:
         """Train q on a target, evaluating after every epoch; returns its opinion for the next M-step.
@@ -186,20 +186,20 @@ class EM:
         Args:
             target: [N, C], each row with its weight in the loss.
             beta: weight of the entropy regulariser.
-            found: what to keep with an epoch that is chosen; None where epochs can't be chosen.
+            extra: what to keep with an epoch that is chosen; None where epochs can't be chosen.
 
         Returns:
             [N, C] q's distribution, the mean over its last ``annotate_epochs`` epochs.
         """
         q, problem, s = self.q, self.problem, self.s
-        shown = copy.deepcopy(q) if s.average else q  # what predicts
+        predictor = copy.deepcopy(q) if s.average else q
         if epochs == 0:
-            return F.softmax(graph.predict(shown), dim=1)
+            return F.softmax(graph.predict(predictor), dim=1)
         logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
         first, passed, nodes = epochs - min(s.annotate_epochs, epochs), 0, problem.counts.nodes
 
         def state() -> dict[str, Any]:
-            return {**(found or {}), "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}
+            return {**(extra or {}), "q": copy_state(predictor), "p": copy_state(self.p), "logits": logits}
 
         def losses(view: View, step: Key) -> dict[str, Tensor]:
             passes = [view.own_only(z) for z in draws(q, graph.on(view), [view.problem.x], step, s.draws)]
@@ -211,21 +211,21 @@ class EM:
             nonlocal logits, opinion, passed
             passed = epoch + 1
             if s.average:
-                follow(shown, q, min(s.average, (epoch + 1) / (epoch + 10)))
-            logits = graph.predict(shown)
+                follow(predictor, q, min(s.average, (epoch + 1) / (epoch + 10)))
+            logits = graph.predict(predictor)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
             record = {**where, **values, **evaluate(problem, logits)}
-            self.watch.record(record, epochs, started, None if found is None else state)
+            self.watch.record(record, epochs, started, None if extra is None else state)
 
         def save() -> Tree:
-            return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
+            return {"q": q.state_dict(), "shown": predictor.state_dict(), "opinion": opinion, "passed": passed}
 
         def load(kept: Tree) -> None:
             nonlocal opinion, passed
             q.load_state_dict(kept["q"])
-            shown.load_state_dict(kept["shown"])
+            predictor.load_state_dict(kept["shown"])
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
         groups = decayed(q, self.decay(iteration), s.decay)
@@ -248,9 +248,9 @@ class EM:
         best = self.watch.best_state
         if best is None or "posterior" in best:
             return
-        best.update(labels=self.found["labels"], posterior=self.found["posterior"], p=copy_state(self.p))
+        best.update(labels=self.inferred["labels"], posterior=self.inferred["posterior"], p=copy_state(self.p))
         if "weights" in best:
-            weights, used = self.found["weights"], best["weights"]["used"]
+            weights, used = self.inferred["weights"], best["weights"]["used"]
             best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}
 
     def state(self) -> Tree:

@@ -70,8 +70,8 @@ def _short(left, i, right, j):
 @numba.njit(inline="always")
 def _pair(e, i, j, mirror):
     """The number of the pair {i, j}: the smaller of the two entries' places among the edges without loops."""
-    here, there = e - i, np.int64(mirror[e]) - j
-    return min(here - 1, there) if j > i else min(here, there - 1)
+    forward, backward = e - i, np.int64(mirror[e]) - j
+    return min(forward - 1, backward) if j > i else min(forward, backward - 1)
 
 
 @numba.njit(inline="always")

@@ -27,6 +27,7 @@ from ...kernels import Key, Pattern
 from ...kernels.fused import Inputs, SampledAttention, draw
 from ...model.adjacency import normalized
 from ...model.attention import stable
+from ...model.fitted_state import edge_arrays
 from ...model.inputs import feature_block
 from ...model.label_network import LabelNetwork
 from ...model.problem import Problem, check_learnable, known_labels
@@ -168,19 +169,8 @@ def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> d
         return {}
     assert isinstance(em.p, FusedLabelNetwork)
     em.p.load_state_dict(best["p"])
-    return edge_weights(graph, problem.structure, em.p.attentions(best["labels"]), best["weights"]["used"], s)
-
-
-def edge_weights(
-    graph: Graph, structure: Structure, attentions: tuple[Tensor, Tensor], used: Tensor, s: Settings
-) -> dict[str, NDArray[Any]]:
-    """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
-    assert isinstance(structure, LeanStructure)
-    hard, soft = attentions
+    structure, used = problem.structure, best["weights"]["used"]
+    hard, soft = em.p.attentions(best["labels"])
     fused = stable(hard, soft, as_tensor(structure.weights), s.reweight)
-    found: dict[str, NDArray[Any]] = {}
-    for name, value in {"hard": hard, "soft": soft, "stable": fused, "used": used}.items():
-        found[f"edge.{name}"] = value.numpy()[structure.free]
-        found[f"loop.{name}"] = value.numpy()[structure.loops]
-    found["edge.index"] = np.stack([graph.indices, graph.rows])
-    return found
+    weights = {"hard": hard, "soft": soft, "stable": fused, "used": used}
+    return edge_arrays(graph, {name: value.numpy() for name, value in weights.items()}, structure)

@@ -69,11 +69,11 @@ class GAT(nn.Module):
     def attention_weights(self, adjacency: Adjacency, blocks: Sequence[Block]) -> list[Tensor]:
         """α of each layer [E], the mean over its heads, without dropout; the entries of a row sum to 1."""
         g = side_by_side(blocks, self.first, None)
-        found = []
+        means = []
         for layer in range(len(self.bias)):
-            found.append(torch.stack(list(self.alphas(adjacency, g, layer))).mean(0))
+            means.append(torch.stack(list(self.alphas(adjacency, g, layer))).mean(0))
             g = self.layer(adjacency, g, layer, None)
-        return found
+        return means
 
     def layer(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> Tensor:
         """From a layer's W h [N, heads · units] to that of the next one, or to the logits."""
@@ -88,11 +88,11 @@ class GAT(nn.Module):
         """Each head's aggregate [N, units] of g [N, heads · units]."""
         shape = len(g), self.heads[layer], -1
         messages = dropout(g, self.rate, child(key, "messages")).view(shape).transpose(0, 1).contiguous()
-        found = []
+        aggregates = []
         for head, (alpha, message) in enumerate(zip(self.alphas(adjacency, g, layer), messages, strict=True)):
             dropped = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
-            found.append(spmm(adjacency.structure.pattern, dropped, message))
-        return found
+            aggregates.append(spmm(adjacency.structure.pattern, dropped, message))
+        return aggregates
 
     def alphas(self, adjacency: Adjacency, g: Tensor, layer: int) -> Iterator[Tensor]:
         """α [E] of one head after the other."""

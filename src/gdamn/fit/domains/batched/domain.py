@@ -148,11 +148,11 @@ class BatchedDomain(Domain):
                 return {name: value * per_epoch for name, value in epochs.losses(view, step).items()}
             total: dict[str, Tensor] = {}
             for batch in range(len(self.batches)):
-                found = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
+                losses = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
                 if batch + 1 < len(self.batches):
-                    found["loss"].backward()  # type: ignore[no-untyped-call]
-                    found = {name: value.detach() for name, value in found.items()}
-                total = {name: value + total.get(name, 0.0) for name, value in found.items()}
+                    losses["loss"].backward()  # type: ignore[no-untyped-call]
+                    losses = {name: value.detach() for name, value in losses.items()}
+                total = {name: value + total.get(name, 0.0) for name, value in losses.items()}
             return total
 
         def stepped(_: int, values: Record, started: float) -> None:

@@ -7,17 +7,16 @@ projections, one normaliser each), and dropped when the block is done: no array 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from ....kernels import Key, binary_concrete, edge_softmax, matmul
 from ....model.adjacency import scales
 from ....model.attention import keep_probabilities, stable
+from ....model.fitted_state import WEIGHTS, Arrays, edge_index
 from ....model.label_network import LabelNetwork
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
@@ -108,8 +107,8 @@ class Attention:
         """Lines 8 and 9 of Algorithm 1: the soft weights over one sampled structure, the same as the full batch's."""
         existing = block.weights
         if self.p.hard is not None:
-            found = block.dots(self.turned, self.labels)
-            existing = existing * binary_concrete(found, block.pair, block.free, self.p.hard.temperature, key)
+            logits = block.dots(self.turned, self.labels)
+            existing = existing * binary_concrete(logits, block.pair, block.free, self.p.hard.temperature, key)
         return edge_softmax(block.pattern, self.scores(block), existing)
 
     def stable(self, block: RowBlock) -> Tensor:
@@ -160,20 +159,20 @@ class Attention:
         return log_total, rows, columns.float()
 
     @torch.no_grad()
-    def edge_weights(self) -> dict[str, NDArray[Any]]:
+    def edge_weights(self) -> Arrays:
         """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
         graph, n = self.problem.graph, self.problem.num_nodes
         _, rows, columns = self.sums()
         left, right = scales(rows, columns, self.s.stable_norm)
-        names = ("hard", "soft", "stable", "used")
-        found: dict[str, NDArray[Any]] = {f"edge.{name}": np.empty(len(graph.indices), np.float32) for name in names}
-        found |= {f"loop.{name}": np.empty(n, np.float32) for name in names}
+        arrays: Arrays = {"edge.index": edge_index(graph)}
+        for name in WEIGHTS:
+            arrays[f"edge.{name}"] = np.empty(len(graph.indices), np.float32)
+            arrays[f"loop.{name}"] = np.empty(n, np.float32)
         for block in self.problem.blocks():
             fused = self.stable(block)
             values = self.hard(block), self.soft(block), fused, block.scaled(fused, left, right)
             edges = block.places >= 0
-            for name, value in zip(names, values, strict=True):
-                found[f"edge.{name}"][block.places[edges]] = value.cpu().numpy()[edges]
-                found[f"loop.{name}"][block.rows] = value.cpu().numpy()[~edges]
-        found["edge.index"] = np.stack([graph.indices, graph.rows])
-        return found
+            for name, value in zip(WEIGHTS, values, strict=True):
+                arrays[f"edge.{name}"][block.places[edges]] = value.cpu().numpy()[edges]
+                arrays[f"loop.{name}"][block.rows] = value.cpu().numpy()[~edges]
+        return arrays

@@ -34,8 +34,8 @@ def partition(graph: Graph, count: int, how: str = "auto", seed: int = 0) -> NDA
         raise ConfigError("partitioner='metis' needs pymetis; pip install 'gdamn[scale]', or choose stream.")
     if how == "metis" or (how == "auto" and there and len(graph.indices) <= METIS_ENTRIES and not graph.directed):
         return _metis(graph, count, seed)
-    found: NDArray[np.int32] = _stream(graph.indptr, graph.indices, count, SLACK * n / count, PASSES)
-    return found
+    parts: NDArray[np.int32] = _stream(graph.indptr, graph.indices, count, SLACK * n / count, PASSES)
+    return parts
 
 
 def cut_share(graph: Graph, parts: NDArray[np.int32]) -> float:

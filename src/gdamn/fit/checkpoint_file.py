@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from ..system.folders import CHECKPOINT
 from ..system.reading import check_own
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ Tree = Any
 
 log = logging.getLogger("gdamn")
 _TENSOR = "__tensor__"
-FIRST_WORDS = CHECKPOINT
 _FIRST_LINE = re.compile(rb"gdamn checkpoint (\d{1,9}) ([0-9a-f]{64})\n")
 
 

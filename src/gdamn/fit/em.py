@@ -228,9 +228,8 @@ class EM:
             predictor.load_state_dict(kept["shown"])
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
-        groups = decayed(q, self.decay(iteration), s.decay)
         steps = self.domain.steps(Epochs(epochs, losses, after, key, Part(save, load)), s)
-        run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
+        run_epochs(decayed(q, self.decay(iteration), s.decay), s.learning_rate, steps, key, self.checkpoint)
         return opinion
 
     def phase(self, iteration: int) -> str:

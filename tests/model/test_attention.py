@@ -188,5 +188,6 @@ def test_weights_of_the_graph_count(graph):
 
 
 def test_stable_is_the_product():
-    hard, soft = torch.rand(9), torch.rand(9)
-    assert torch.equal(stable(hard, soft), hard * soft)
+    hard, soft, existing = torch.rand(9), torch.rand(9), torch.rand(9)
+    assert torch.equal(stable(hard, soft, existing, "stable"), hard * soft)
+    assert torch.equal(stable(hard, soft, existing, "hard"), hard * existing)

@@ -16,6 +16,7 @@ from ..fit.checkpoint import Part, part_of
 from ..fit.training import (
     Progress,
     Record,
+    Steps,
     Watch,
     copy_state,
     decayed,
@@ -145,4 +146,5 @@ class NetworkClassifier(NodeClassifier):
             kept.keep("watch", watch.part())
             if (memory := self.memory()) is not None:
                 kept.keep("memory", memory)
-        run_epochs(self.groups(network), s.learning_rate, s.epochs, loss, after, key, kept, part_of(network))
+        steps = Steps(s.epochs, loss, after, part_of(network))
+        run_epochs(self.groups(network), s.learning_rate, steps, key, kept)

@@ -14,11 +14,11 @@ from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
-from ..fit.em import expectation_maximisation
+from ..fit.em import EM
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
-from ..model.fitted_state import WEIGHTS, FittedState, edge_index, put_back
+from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, put_back
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, arguments_of, as_graph
@@ -75,7 +75,10 @@ class GDAMN(NodeClassifier):
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
         with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
-            watch = self._choose_beta(problem, progress) if s.beta == "auto" else _run(problem, s, progress)
+            if s.beta == "auto":
+                watch = self._choose_beta(problem, progress)
+            else:
+                watch = EM(WholeDomain(problem), s, Watch(progress)).run().watch
             best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
@@ -112,7 +115,7 @@ class GDAMN(NodeClassifier):
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
         for beta in BETAS:
-            watch = _run(problem, replace(self.settings, beta=beta), progress)
+            watch = EM(WholeDomain(problem), replace(self.settings, beta=beta), Watch(progress)).run().watch
             assert watch.best is not None
             watch.best["beta"] = beta
             if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
@@ -171,12 +174,6 @@ class GDAMNPlus(GDAMN):
     settings_: PlusSettings
 
 
-def _run(problem: Problem, s: Settings, progress: Progress | None) -> Watch:
-    watch = Watch(progress)
-    expectation_maximisation(WholeDomain(problem), s, watch)
-    return watch
-
-
 def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """What the chosen epoch leaves behind, as arrays."""
     parameters = {
@@ -185,16 +182,11 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
         for name, value in (state.get(network) or {}).items()
     }
     fitted = FittedState(probabilities=F.softmax(state["logits"], dim=1).cpu().numpy())
-    if state.get("posterior") is not None:
-        posterior, labels = state["posterior"].cpu().numpy(), state["labels"].cpu().numpy()
-        fitted = replace(fitted, p_probabilities=posterior, pseudo_labels=labels)
-        if "hard" in state.get("weights", {}):  # neither a method without attention nor a fit in batches
-            weights = {name: state["weights"][name].cpu().numpy() for name in WEIGHTS}
-            edges, loops = graph.structure.off_loop, np.flatnonzero(graph.structure.loop)
-            fitted = replace(
-                fitted,
-                edge_index=edge_index(graph),
-                edge_weights={name: values[edges] for name, values in weights.items()},
-                loop_weights={name: values[loops] for name, values in weights.items()},
-            )
-    return {**fitted.named(), **parameters}
+    if state.get("posterior") is None:
+        return {**fitted.named(), **parameters}
+    posterior, labels = state["posterior"].cpu().numpy(), state["labels"].cpu().numpy()
+    fitted = replace(fitted, p_probabilities=posterior, pseudo_labels=labels)
+    if "hard" not in state.get("weights", {}):  # a method without attention, or a fit in batches
+        return {**fitted.named(), **parameters}
+    weights = {name: state["weights"][name].cpu().numpy() for name in WEIGHTS}
+    return {**fitted.named(), **edge_arrays(graph, weights, graph.structure), **parameters}

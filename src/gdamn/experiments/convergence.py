@@ -99,7 +99,7 @@ class IterationWatch(Watch):
 def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -> IterationWatch:
     """A fit of GDAMN as the estimator does it, with an eye on every iteration."""
     from ..fit.domains.domain import WholeDomain
-    from ..fit.em import expectation_maximisation
+    from ..fit.em import EM
     from ..fit.training import reproducible_threads
     from ..model.problem import choose_device, make_problem
 
@@ -107,7 +107,7 @@ def watched_fit(graph: Graph, s: Settings, progress: pool.SeedProgress | None) -
     every = dataclasses.replace(s, candidates="all")  # so that pre-training is seen, too; it changes no training
     with reproducible_threads(s.threads):
         problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
-        expectation_maximisation(WholeDomain(problem), every, watch)
+        EM(WholeDomain(problem), every, watch).run()
     return watch
 
 

@@ -55,11 +55,11 @@ def _load_module(module: nn.Module, kept: Tree) -> None:
     module.load_state_dict(kept)
 
 
-def like(kept: Tensor, here: Tensor) -> Tensor:
-    """What was kept in the place of a tensor that is here; one of another shape is none of this fit."""
-    if kept.shape != here.shape:
+def like(kept: Tensor, present: Tensor) -> Tensor:
+    """A tensor of a checkpoint on the device of the one it replaces; refused where the shapes differ."""
+    if kept.shape != present.shape:
         raise ValueError("a tensor of another shape")
-    return kept.to(here.device)
+    return kept.to(present.device)
 
 
 @dataclass
@@ -155,15 +155,15 @@ class Checkpoint:
 
     folder: Path
     parts: dict[str, Part] = field(default_factory=dict)
-    found: Tree = field(default_factory=dict)
+    content: Tree = field(default_factory=dict)
     finished: list[int] = field(default_factory=list)
     seconds: float = 0.0
     loop: Loop | None = None
 
     def __post_init__(self) -> None:
-        self.found = self.read() or {}
-        self.finished = list(self.found.get("finished", []))
-        self.seconds = float(self.found.get("seconds", 0.0))
+        self.content = self.read() or {}
+        self.finished = list(self.content.get("finished", []))
+        self.seconds = float(self.content.get("seconds", 0.0))
         self._began = self._written = time.monotonic()
         self._written_done = 0
         self._failed = False
@@ -171,8 +171,8 @@ class Checkpoint:
     def keep(self, name: str, part: Part) -> None:
         """Make a part belong to the checkpoint; a fit that is resumed gets its content back at once."""
         self.parts[name] = part
-        if name in self.found.get("parts", {}):
-            self._put_back(part.load, self.found["parts"].pop(name))
+        if name in self.content.get("parts", {}):
+            self._put_back(part.load, self.content["parts"].pop(name))
 
     def enter(self, key: Key, epochs: int, optimiser: Adam, part: Part) -> int:
         """A loop begins; returns how many of its epochs are already done."""
@@ -181,8 +181,8 @@ class Checkpoint:
         if self.loop is not None:
             self.finished.append(self.loop.key)
         self.loop = Loop(key.value, epochs, optimiser, part)
-        if "loop" in self.found:  # the first loop that isn't finished is the one that was under way
-            self._put_back(self.loop.resume, self.found.pop("loop"))
+        if "loop" in self.content:  # the first loop that isn't finished is the one that was under way
+            self._put_back(self.loop.resume, self.content.pop("loop"))
         self._written_done = self.loop.done
         return self.loop.done
 
@@ -226,9 +226,9 @@ class Checkpoint:
         """Write a state after those that are there."""
         write_tree(self.folder, tree)
 
-    def _put_back(self, load: Callable[[Tree], None], content: Tree) -> None:
+    def _put_back(self, load: Callable[[Tree], None], kept: Tree) -> None:
         try:
-            load(content)
+            load(kept)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
             raise DataError(
                 f"The checkpoints in '{self.folder}' are not those of this fit ({type(problem).__name__}); "

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from ..system.folders import CHECKPOINT
 from ..system.reading import check_own
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ Tree = Any
 
 log = logging.getLogger("gdamn")
 _TENSOR = "__tensor__"
-FIRST_WORDS = CHECKPOINT
 _FIRST_LINE = re.compile(rb"gdamn checkpoint (\d{1,9}) ([0-9a-f]{64})\n")
 
 
@@ -61,8 +59,8 @@ def newest(folder: Path) -> dict[str, Tree] | None:
 
 def numbered(folder: Path) -> list[tuple[int, Path]]:
     """The checkpoints of a folder with their numbers, the newest first."""
-    found = [(re.fullmatch(r"(\d+)\.checkpoint", path.name), path) for path in folder.glob("*.checkpoint")]
-    return sorted(((int(match[1]), path) for match, path in found if match is not None), reverse=True)
+    matches = [(re.fullmatch(r"(\d+)\.checkpoint", path.name), path) for path in folder.glob("*.checkpoint")]
+    return sorted(((int(match[1]), path) for match, path in matches if match is not None), reverse=True)
 
 
 def read_tree(path: Path) -> dict[str, Tree]:
@@ -117,10 +115,10 @@ def from_bytes(payload: bytes, path: Path) -> dict[str, Tree]:
     def whole(value: Any) -> Tree:
         if isinstance(value, dict):
             if set(value) == {_TENSOR}:
-                found = torch.from_numpy(arrays[value[_TENSOR]].copy())
-                if found.is_floating_point() and bool(found.isnan().any()):
+                tensor = torch.from_numpy(arrays[value[_TENSOR]].copy())
+                if tensor.is_floating_point() and bool(tensor.isnan().any()):
                     raise ValueError("a number of a fit that goes on is none")
-                return found
+                return tensor
             return {name: whole(item) for name, item in value.items()}
         return [whole(item) for item in value] if isinstance(value, list) else value
 

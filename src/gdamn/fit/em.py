@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -25,34 +25,31 @@ from ..model.problem import Labelled
 from ..model.propagators import draws, make_propagator
 from ..model.settings import Settings
 from . import checkpoint
-from .checkpoint import Checkpoint, Part, part_of
+from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, QGraph, View
-from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator
-
-
-def expectation_maximisation(domain: Domain, settings: Settings, watch: Watch) -> EM:
-    """Fit q and p; the watch keeps the history and the state of q's best epoch. Returns the finished fit."""
-    em = EM(domain, settings, watch, checkpoint.of_fit("gdamn", settings, domain.problem))
-    em.run()
-    return em
+from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
 class EM:
-    """One fit: its domain, the two networks, and the steps of Algorithm 1 as methods."""
+    """One fit: its domain, the two networks, and the steps of Algorithm 1 as methods.
 
-    def __init__(self, domain: Domain, settings: Settings, watch: Watch, checkpoint: Checkpoint | None = None) -> None:
-        self.domain, self.s, self.watch, self.checkpoint = domain, settings, watch, checkpoint
+    The watch keeps the history and the state of q's best epoch.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings, watch: Watch) -> None:
+        self.domain, self.s, self.watch = domain, settings, watch
+        self.checkpoint = checkpoint.of_fit("gdamn", settings, domain.problem)
         self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
         self.start = "graph"
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
-        self.found: dict[str, Any] = {}  # what the last E-step learned from
-        if checkpoint is not None:
-            checkpoint.keep("watch", watch.part())
-            checkpoint.keep("em", Part(self.state, self.resume))
+        self.inferred: dict[str, Any] = {}  # Ŷ, p's posterior and the weights of the last iteration
+        if self.checkpoint is not None:
+            self.checkpoint.keep("watch", watch.part())
+            self.checkpoint.keep("em", Part(self.state, self.resume))
 
     @property
     def problem(self) -> Labelled:
@@ -69,8 +66,8 @@ class EM:
         """The fresh label propagator p_φ with its attention."""
         return self.domain.new_p(self.s, make_generator(self.root.fold("start p")))
 
-    def run(self) -> None:
-        """Algorithm 1."""
+    def run(self) -> Self:
+        """Algorithm 1; returns the finished fit."""
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3
         for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
@@ -82,7 +79,7 @@ class EM:
             self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
 
             posterior, graph = self.domain.infer(self.p, labels, s, key)  # lines 13 and 14
-            self.found = {"labels": labels, "posterior": posterior, **graph.kept}
+            self.inferred = {"labels": labels, "posterior": posterior, **graph.kept}
             opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
             changed = share_changed(before, opinion.argmax(1), self.problem.place)
@@ -90,6 +87,7 @@ class EM:
                 break
         if s.em_iterations:
             self.keep_structure()
+        return self
 
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
@@ -129,9 +127,9 @@ class EM:
         graph = domain.start_graph(name)
         beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
         target = pretrain_target(self.problem.labels, self.problem.counts)
-        found = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
+        extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
         key = self.root.fold("pre-train").fold(name)
-        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, found, key)
+        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
 
     def annotate(self, opinion: Tensor, key: Key) -> Tensor:
         """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
@@ -162,7 +160,8 @@ class EM:
             self.watch.record(record, s.epochs, started)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
-        self.domain.run(Epochs(groups, s.epochs, losses, after, key, part_of(p)), s, self.checkpoint)
+        steps = self.domain.steps(Epochs(s.epochs, losses, after, key, part_of(p)), s)
+        run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
 
     def e_step(self, posterior: Tensor, graph: QGraph, iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
@@ -170,7 +169,7 @@ class EM:
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
         target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
-        return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.found, key)
+        return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.inferred, key)
 
     def train_q(
         self,
@@ -179,7 +178,7 @@ class EM:
         beta: float,
         epochs: int,
         iteration: int,
-        found: dict[str, Any] | None,
+        extra: dict[str, Any] | None,
         key: Key,
     ) -> Tensor:
         """Train q on a target, evaluating after every epoch; returns its opinion for the next M-step.
@@ -187,20 +186,20 @@ class EM:
         Args:
             target: [N, C], each row with its weight in the loss.
             beta: weight of the entropy regulariser.
-            found: what to keep with an epoch that is chosen; None where epochs can't be chosen.
+            extra: what to keep with an epoch that is chosen; None where epochs can't be chosen.
 
         Returns:
             [N, C] q's distribution, the mean over its last ``annotate_epochs`` epochs.
         """
         q, problem, s = self.q, self.problem, self.s
-        shown = copy.deepcopy(q) if s.average else q  # what predicts
+        predictor = copy.deepcopy(q) if s.average else q
         if epochs == 0:
-            return F.softmax(graph.predict(shown), dim=1)
+            return F.softmax(graph.predict(predictor), dim=1)
         logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
         first, passed, nodes = epochs - min(s.annotate_epochs, epochs), 0, problem.counts.nodes
 
         def state() -> dict[str, Any]:
-            return {**(found or {}), "q": copy_state(shown), "p": copy_state(self.p), "logits": logits}
+            return {**(extra or {}), "q": copy_state(predictor), "p": copy_state(self.p), "logits": logits}
 
         def losses(view: View, step: Key) -> dict[str, Tensor]:
             passes = [view.own_only(z) for z in draws(q, graph.on(view), [view.problem.x], step, s.draws)]
@@ -212,25 +211,25 @@ class EM:
             nonlocal logits, opinion, passed
             passed = epoch + 1
             if s.average:
-                follow(shown, q, min(s.average, (epoch + 1) / (epoch + 10)))
-            logits = graph.predict(shown)
+                follow(predictor, q, min(s.average, (epoch + 1) / (epoch + 10)))
+            logits = graph.predict(predictor)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
             record = {**where, **values, **evaluate(problem, logits)}
-            self.watch.record(record, epochs, started, None if found is None else state)
+            self.watch.record(record, epochs, started, None if extra is None else state)
 
         def save() -> Tree:
-            return {"q": q.state_dict(), "shown": shown.state_dict(), "opinion": opinion, "passed": passed}
+            return {"q": q.state_dict(), "shown": predictor.state_dict(), "opinion": opinion, "passed": passed}
 
         def load(kept: Tree) -> None:
             nonlocal opinion, passed
             q.load_state_dict(kept["q"])
-            shown.load_state_dict(kept["shown"])
+            predictor.load_state_dict(kept["shown"])
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
-        groups = decayed(q, self.decay(iteration), s.decay)
-        self.domain.run(Epochs(groups, epochs, losses, after, key, Part(save, load)), s, self.checkpoint)
+        steps = self.domain.steps(Epochs(epochs, losses, after, key, Part(save, load)), s)
+        run_epochs(decayed(q, self.decay(iteration), s.decay), s.learning_rate, steps, key, self.checkpoint)
         return opinion
 
     def phase(self, iteration: int) -> str:
@@ -248,9 +247,9 @@ class EM:
         best = self.watch.best_state
         if best is None or "posterior" in best:
             return
-        best.update(labels=self.found["labels"], posterior=self.found["posterior"], p=copy_state(self.p))
+        best.update(labels=self.inferred["labels"], posterior=self.inferred["posterior"], p=copy_state(self.p))
         if "weights" in best:
-            weights, used = self.found["weights"], best["weights"]["used"]
+            weights, used = self.inferred["weights"], best["weights"]["used"]
             best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}
 
     def state(self) -> Tree:

@@ -193,35 +193,38 @@ def decayed(module: nn.Module, decay: float, which: str, never: tuple[str, ...] 
     return [{"params": on, "weight_decay": decay}, {"params": off, "weight_decay": 0.0}]
 
 
-def run_epochs(
-    groups: list[dict[str, Any]],
-    learning_rate: float,
-    epochs: int,
-    loss: Callable[[Key], dict[str, Tensor]],
-    after: Callable[[int, Record, float], None],
-    key: Key,
-    checkpoint: Checkpoint | None = None,
-    part: Part | None = None,
-) -> None:
-    """Minimise ``loss`` with a fresh Adam; ``after`` gets each epoch's number, the values of the
-    loss's parts, and the time at which the epoch started.
+@dataclass(frozen=True)
+class Steps:
+    """What a phase of training does.
 
-    A ``checkpoint`` is told of every epoch, with the ``part`` of it that the epochs change; epochs that were done
-    before the fit was resumed are not done again.
+    Attributes:
+        count: number of steps of Adam.
+        loss: the loss and its parts, from the noise of a step.
+        after: gets each step's number, the values of the loss's parts, and the time at which the step started.
+        part: what the steps change, for a checkpoint.
     """
+
+    count: int
+    loss: Callable[[Key], dict[str, Tensor]]
+    after: Callable[[int, Record, float], None]
+    part: Part
+
+
+def run_epochs(
+    groups: list[dict[str, Any]], learning_rate: float, steps: Steps, key: Key, checkpoint: Checkpoint | None
+) -> None:
+    """Minimise a loss with a fresh Adam. Steps that a checkpoint has done are not done again."""
     optimiser = Adam(groups, learning_rate)
-    first = 0
-    if checkpoint is not None and part is not None:
-        first = checkpoint.enter(key, epochs, optimiser, part)
-    for epoch in range(first, epochs):
+    first = 0 if checkpoint is None else checkpoint.enter(key, steps.count, optimiser, steps.part)
+    for epoch in range(first, steps.count):
         start = time.perf_counter()
         optimiser.zero_grad()
-        parts = loss(key.fold(epoch))
+        parts = steps.loss(key.fold(epoch))
         parts["loss"].backward()  # type: ignore[no-untyped-call]
         values = over_all_parts(optimiser, parts, key.place)
         optimiser.step()
-        after(epoch, values, start)
-        if checkpoint is not None and part is not None:
+        steps.after(epoch, values, start)
+        if checkpoint is not None:
             checkpoint.reached(epoch + 1)
 
 

@@ -86,12 +86,12 @@ def _numeric(data: Data, key: str) -> Any:
     if value is None or hasattr(value, "ndim"):
         return value
     try:
-        made = np.asarray(value)
+        array = np.asarray(value)
     except ValueError:
-        made = np.empty(0, object)
-    if made.ndim == 0 or made.dtype.kind not in "biuf":
+        array = np.empty(0, object)
+    if array.ndim == 0 or array.dtype.kind not in "biuf":
         raise GraphError(f"The {key} of the data is of type {type(value).__name__}; give a tensor of numbers.")
-    return made
+    return array
 
 
 def _pyg_ids(data: Data) -> Any:
@@ -182,12 +182,12 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
     labels, class_names = _class_numbers(given_labels, graph)
     pairs = [(number[u], number[v]) for u, v in graph.edges()]
     weights = [weight for _, _, weight in graph.edges(data="weight", default=1)]
-    given = [graph.nodes[node].get("split") for node in nodes]
-    wrong = next((i for i, split in enumerate(given) if split is not None and split not in SPLITS), None)
+    splits = [graph.nodes[node].get("split") for node in nodes]
+    wrong = next((i for i, split in enumerate(splits) if split is not None and split not in SPLITS), None)
     if wrong is not None:
-        raise GraphError(f"Node {nodes[wrong]!r} is in the split {given[wrong]!r}; it must be train, val or test.")
-    train, val, test = (np.array([each == split for each in given], dtype=bool) for split in SPLITS)
-    made = Graph.build(
+        raise GraphError(f"Node {nodes[wrong]!r} is in the split {splits[wrong]!r}; it must be train, val or test.")
+    train, val, test = (np.array([each == split for each in splits], dtype=bool) for split in SPLITS)
+    built = Graph.build(
         np.array(pairs, dtype=np.int64).reshape(-1, 2).T,
         _vectors(nodes, [graph.nodes[node].get(features) for node in nodes], features),
         labels,
@@ -201,7 +201,7 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
         val_mask=val,
         test_mask=test,
     )
-    return _with_ids(made, nodes)
+    return _with_ids(built, nodes)
 
 
 def to_networkx(graph: Graph) -> nx.Graph:
@@ -213,27 +213,27 @@ def to_networkx(graph: Graph) -> nx.Graph:
     """
     import networkx as nx
 
-    made = nx.DiGraph() if graph.directed else nx.Graph()
-    made.graph.update(name=graph.name, class_names=list(graph.class_names))
+    out = nx.DiGraph() if graph.directed else nx.Graph()
+    out.graph.update(name=graph.name, class_names=list(graph.class_names))
     ids = graph.node_ids.tolist()
     numbered = graph.class_names == tuple(map(str, range(graph.num_classes)))
     x: Any = graph.features
     x = x.toarray() if graph.is_sparse else x
-    made.add_nodes_from((node, {"x": row.copy()}) for node, row in zip(ids, x, strict=True))
+    out.add_nodes_from((node, {"x": row.copy()}) for node, row in zip(ids, x, strict=True))
     for node, y in zip(ids, graph.labels.tolist(), strict=True):
         if y >= 0:
-            made.nodes[node]["label"] = y if numbered else graph.class_names[y]
+            out.nodes[node]["label"] = y if numbered else graph.class_names[y]
     for split in SPLITS:
         for i in np.flatnonzero(graph.mask(split)).tolist():
-            made.nodes[ids[i]]["split"] = split
+            out.nodes[ids[i]]["split"] = split
     once = np.ones(len(graph.indices), bool) if graph.directed else graph.rows < graph.indices
     ends = zip(graph.indices[once].tolist(), graph.rows[once].tolist(), strict=True)
     if graph.weights is None:
-        made.add_edges_from((ids[j], ids[i]) for j, i in ends)
+        out.add_edges_from((ids[j], ids[i]) for j, i in ends)
     else:
         weights = graph.weights[once].tolist()
-        made.add_weighted_edges_from((ids[j], ids[i], w) for (j, i), w in zip(ends, weights, strict=True))
-    return made
+        out.add_weighted_edges_from((ids[j], ids[i], w) for (j, i), w in zip(ends, weights, strict=True))
+    return out
 
 
 def _with_ids(graph: Graph, nodes: Sequence[Any] | None) -> Graph:
@@ -246,8 +246,8 @@ def _known_labels(values: list[Any], name: str, graph: nx.Graph) -> tuple[list[A
     stored = graph.graph.get("class_names")
     classes = {str(each) for each in stored} if isinstance(stored, (list, tuple)) else set()
     gone = [isinstance(v, str) and v not in classes and is_missing(v) for v in values]
-    found = Counter(v for v, missing in zip(values, gone, strict=True) if missing)
-    notes = [missing_note(found, f"the attribute '{name}'")] if found else []
+    counts = Counter(v for v, missing in zip(values, gone, strict=True) if missing)
+    notes = [missing_note(counts, f"the attribute '{name}'")] if counts else []
     return [None if missing else v for v, missing in zip(values, gone, strict=True)], notes
 
 

@@ -1,9 +1,9 @@
 """Graph: one immutable, validated structure that every part of gdamn reads.
 
 Edges are held as CSR over rows *i* with their neighbours *j*, sorted, without duplicates and without
-self-loops. This module is the one place where self-loops are handled: loops in the input are dropped (and
-counted in ``meta["dropped_self_loops"]``), and :attr:`Graph.structure` adds exactly one loop per node for
-message passing, because isolated nodes and nodes whose edges were all cut must keep their own message.
+self-loops: loops in the input are dropped (and counted in ``meta["dropped_self_loops"]``). For message passing
+``loops.py`` adds exactly one loop per node (:attr:`Graph.structure`), because isolated nodes and nodes whose edges were
+all cut must keep their own message.
 """
 
 from __future__ import annotations
@@ -189,32 +189,14 @@ class Graph:
 
     @cached_property
     def structure(self) -> Structure:
-        """A + I with everything that message passing needs; built once.
+        """A + I with everything that message passing needs; built once."""
+        from .loops import entry_attributes, with_loops
 
-        A loop goes behind the smaller neighbours of its row, so the place of every entry is known without sorting.
-        """
-        n, e = self.num_nodes, len(self.indices)
-        above = self.indices > self.rows
-        below = np.bincount(self.rows[~above], minlength=n)
-        place = np.arange(e, dtype=np.int64)
-        place += self.rows
-        place += above
-        loops = self.indptr[:-1] + below + np.arange(n)
-        nodes = np.arange(n, dtype=np.int32)
-        indices, pair = np.empty(e + n, np.int32), np.empty(e + n, np.int32)
-        weights, loop = np.ones(e + n, np.float32), np.zeros(e + n, bool)
-        indices[place], indices[loops] = self.indices, nodes
-        pair[place], pair[loops] = self._first_of_pair(), e + nodes
-        loop[loops] = True
-        if self.weights is not None:
-            weights[place] = self.weights
-        pattern = Pattern.from_csr(self.indptr + np.arange(n + 1), indices, (n, n))
+        n = self.num_nodes
+        looped = with_loops(self.indptr, self.indices)
+        weights, loop, pair = entry_attributes(self, looped.entries, np.arange(n))
+        pattern = Pattern.from_csr(looped.indptr, looped.indices, (n, n))
         return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair)
-
-    def _first_of_pair(self) -> NDArray[np.int32]:
-        """[E] the smaller position of an entry and its reverse."""
-        first = np.arange(len(self.indices), dtype=np.int32)
-        return np.minimum(first, self.reverse, out=first, where=self.reverse >= 0)
 
     def inter_class_share(self, weights: NDArray[Any] | None = None) -> float:
         """Share of the edges (or of their weight) that join two different known labels; nan where none do."""

@@ -15,18 +15,18 @@ def is_missing(label: str) -> bool:
     return label.strip().lower() in MISSING
 
 
-def missing_note(found: Mapping[str, int], place: str) -> str:
+def missing_note(counts: Mapping[str, int], place: str) -> str:
     """The note about labels that were read as unknown.
 
     Args:
-        found: how often each of them stands there.
+        counts: how often each of them stands there.
         place: where.
     """
-    most = Counter(found).most_common()
-    shown = ", ".join(f"'{label[:20]}' ({count:,})" for label, count in most[:SHOWN])
+    most = Counter(counts).most_common()
+    examples = ", ".join(f"'{label[:20]}' ({count:,})" for label, count in most[:SHOWN])
     more = f" and {len(most) - SHOWN} more" if len(most) > SHOWN else ""
     return (
-        f"Labels: {sum(found.values()):,} in {place} are read as unknown: {shown}{more}; "
+        f"Labels: {sum(counts.values()):,} in {place} are read as unknown: {examples}{more}; "
         "if that is a class, give it another name."
     )
 

@@ -55,9 +55,9 @@ def id_array(values: Iterable[Any]) -> NDArray[Any]:
     # NumPy drops the zero characters at the end of a text
     if kinds == {str} and max(map(len, plain)) * len(plain) < _TEXTS and not any(t.endswith("\0") for t in plain):
         return np.array(plain, np.str_)
-    made = np.empty(len(plain), dtype=object)
-    made[:] = plain
-    return made
+    ids = np.empty(len(plain), dtype=object)
+    ids[:] = plain
+    return ids
 
 
 def plain_ids(ids: NDArray[Any]) -> NDArray[Any]:

@@ -131,8 +131,8 @@ class Pattern:
         key = (name, str(device))
         if key not in self._tensors:
             self._tensors[key] = as_tensor(getattr(self, name)).to(device, torch.int64)
-        found: torch.Tensor = self._tensors[key]
-        return found
+        tensor: torch.Tensor = self._tensors[key]
+        return tensor
 
     def select_rows(self, rows: NDArray[Any]) -> tuple[Pattern, NDArray[np.int64]]:
         """The pattern of these rows alone (all columns kept), and the positions of its entries here."""

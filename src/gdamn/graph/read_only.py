@@ -46,8 +46,8 @@ def as_tensor(array: NDArray[Any]) -> torch.Tensor:
     """The array as a tensor; a copy only where its memory is read-only, which torch has no tensors for."""
     import torch
 
-    found = unsealed(array)
-    return torch.from_numpy(found if found.flags.writeable else np.array(found))
+    writeable = unsealed(array)
+    return torch.from_numpy(writeable if writeable.flags.writeable else np.array(writeable))
 
 
 def sealed_features(features: Any) -> Any:

@@ -42,8 +42,8 @@ class Structure:
         key = (name, str(device))
         if key not in self._tensors:
             self._tensors[key] = as_tensor(getattr(self, name)).to(device)
-        found: torch.Tensor = self._tensors[key]
-        return found
+        tensor: torch.Tensor = self._tensors[key]
+        return tensor
 
     def weighed(self, factors: NDArray[np.float32]) -> Structure:
         """The same pattern with every edge's weight times its factor [E]; loops stay."""
@@ -53,6 +53,11 @@ class Structure:
     def free(self) -> NDArray[np.bool_]:
         """[E] True where the entry may be cut: everywhere but on self-loops."""
         return sealed(~self.loop)
+
+    @cached_property
+    def loops(self) -> NDArray[np.int64]:
+        """[N] positions of the loops, in the order of the nodes."""
+        return sealed(np.flatnonzero(self.loop))
 
     @cached_property
     def off_loop(self) -> NDArray[np.int64]:

@@ -74,8 +74,8 @@ def _own_csr(value: Any) -> sp.csr_array:
     """The matrix as canonical float32 CSR without zeros; in memory of its own, unless nobody can write to it."""
     x = sp.csr_array(value, dtype=np.float32)
     parts = x.data, x.indices, x.indptr
-    given = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
-    shared = any(isinstance(g, np.ndarray) and np.may_share_memory(p, g) for p, g in zip(parts, given, strict=True))
+    arrays = [getattr(value, name, None) for name in ("data", "indices", "indptr")]
+    shared = any(isinstance(g, np.ndarray) and np.may_share_memory(p, g) for p, g in zip(parts, arrays, strict=True))
     clean = bool(x.has_canonical_format) and bool(x.data.all())
     if shared and (not clean or any(part.flags.writeable for part in parts)):
         x = x.copy()
@@ -88,9 +88,9 @@ def _own_csr(value: Any) -> sp.csr_array:
 def _as_floats(value: Any, what: str) -> NDArray[np.float32]:
     """Real numbers of any type as float32."""
     try:
-        given = np.asarray(value)
-        _refuse_unreal(given.dtype, what)
-        return np.ascontiguousarray(given, dtype=np.float32)
+        array = np.asarray(value)
+        _refuse_unreal(array.dtype, what)
+        return np.ascontiguousarray(array, dtype=np.float32)
     except GraphError:
         raise
     except (TypeError, ValueError) as error:
@@ -152,19 +152,19 @@ def whole_labels(y: NDArray[Any], where: str = "") -> NDArray[np.int64]:
     return np.where(numbers < 0, -1, numbers)
 
 
-def truth_values(given: NDArray[Any], n: int) -> NDArray[np.bool_] | None:
+def truth_values(array: NDArray[Any], n: int) -> NDArray[np.bool_] | None:
     """A mask, [N] or a column per split [N, k], as booleans; None where the array is none.
 
     It is one where it holds N booleans (in each column), or N integers that are all 0 or 1: so on a graph of two
     nodes [0, 1] is a mask, not two node numbers.
     """
-    if given.ndim not in (1, 2) or given.shape[0] != n or given.size == 0:
+    if array.ndim not in (1, 2) or array.shape[0] != n or array.size == 0:
         return None
-    if given.dtype == bool:
-        return given.copy()
-    if given.dtype.kind not in "iu" or not ((given == 0) | (given == 1)).all():
+    if array.dtype == bool:
+        return array.copy()
+    if array.dtype.kind not in "iu" or not ((array == 0) | (array == 1)).all():
         return None
-    return given.astype(bool)
+    return array.astype(bool)
 
 
 def as_mask(value: ArrayLike | None, n: int, name: str) -> NDArray[np.bool_]:
@@ -172,29 +172,29 @@ def as_mask(value: ArrayLike | None, n: int, name: str) -> NDArray[np.bool_]:
     mask = np.zeros(n, dtype=bool)
     if value is None:
         return mask
-    given = np.asarray(_to_numpy(value))
-    if given.ndim == 2 and given.shape[0] == n:
-        raise GraphError(f"The {name} mask has shape {given.shape}, a column per split; pass one column, ({n},).")
-    found = truth_values(given, n)
-    if found is not None:
-        return found
-    if given.dtype == bool:
-        raise GraphError(f"The {name} mask has shape {given.shape}; it must be ({n},).")
-    if given.size == 0:
+    array = np.asarray(_to_numpy(value))
+    if array.ndim == 2 and array.shape[0] == n:
+        raise GraphError(f"The {name} mask has shape {array.shape}, a column per split; pass one column, ({n},).")
+    truths = truth_values(array, n)
+    if truths is not None:
+        return truths
+    if array.dtype == bool:
+        raise GraphError(f"The {name} mask has shape {array.shape}; it must be ({n},).")
+    if array.size == 0:
         return mask
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise GraphError(f"The {name} set must be a boolean mask or a list of node numbers, not {given.dtype}.")
-    if given.min() < 0 or given.max() >= n:
-        bad = int(given.min()) if given.min() < 0 else int(given.max())
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise GraphError(f"The {name} set must be a boolean mask or a list of node numbers, not {array.dtype}.")
+    if array.min() < 0 or array.max() >= n:
+        bad = int(array.min()) if array.min() < 0 else int(array.max())
         raise GraphError(f"The {name} set names node {bad}, but nodes are numbered 0 to {n - 1}.")
-    if len(np.unique(given)) < len(given):
-        numbers, counts = np.unique(given, return_counts=True)
+    if len(np.unique(array)) < len(array):
+        numbers, counts = np.unique(array, return_counts=True)
         twice = int(numbers[counts > 1][0])
         raise GraphError(
             f"The {name} set names node {twice} more than once; name each node once, or pass a mask of {n} "
-            f"values that are True and False, or 0 and 1 (these are {len(given)})."
+            f"values that are True and False, or 0 and 1 (these are {len(array)})."
         )
-    mask[given] = True
+    mask[array] = True
     return mask
 
 
@@ -214,12 +214,12 @@ def check_disjoint(masks: Sequence[NDArray[np.bool_]], labels: NDArray[np.int64]
 
 def as_names(value: Sequence[Any] | NDArray[Any], n: int) -> NDArray[Any]:
     """[N] node ids in their own types, each text once, since files and tables hold the texts."""
-    given = _to_numpy(value)
-    if not hasattr(given, "__len__") or getattr(given, "ndim", 1) != 1:
+    names = _to_numpy(value)
+    if not hasattr(names, "__len__") or getattr(names, "ndim", 1) != 1:
         raise GraphError(f"There must be one id per node, {n} in all, as a list; got {type(value).__name__}.")
-    if len(given) != n:
-        raise GraphError(f"There must be one id per node, {n} in all; got {len(given)}.")
-    ids = id_array(given)
+    if len(names) != n:
+        raise GraphError(f"There must be one id per node, {n} in all; got {len(names)}.")
+    ids = id_array(names)
     seen: dict[str, Any] = {}
     for each in ids.tolist():
         name = str(each)
@@ -263,13 +263,13 @@ def merge_edges(
     loops = int((~keep).sum())
     rows, cols = e[1][keep].astype(np.int32), e[0][keep].astype(np.int32)
     w = None if w is None else w[keep]
-    given = len(rows)
+    listed = len(rows)
     if not directed:
         rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
         w = None if w is None else np.concatenate([w, w])
     indptr, indices, w = _sorted_csr(rows, cols, w, n)
     kept = len(indices) if directed else len(indices) // 2
-    counts = {"dropped_self_loops": loops, "merged_duplicates": given - kept}
+    counts = {"dropped_self_loops": loops, "merged_duplicates": listed - kept}
     return indptr, indices, w, counts
 
 
@@ -297,9 +297,9 @@ def sound_csr(
     if values.dtype == np.float16:
         values = values.astype(np.float32)  # SciPy has no half floats
     signed = (part if part.dtype in (np.int32, np.int64) else part.astype(np.int64) for part in (indices, indptr))
-    made = sp.csr_array((values, *signed), shape=shape)
-    made.check_format(full_check=True)
-    return made
+    matrix = sp.csr_array((values, *signed), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _sorted_csr(

@@ -166,7 +166,7 @@ class NormReluDropout(Function):
         beta_total, gamma_total = ctx.place.sum(torch.stack([beta_sum, gamma_sum]))
         offset, slope = scale * beta_total / rows, scale * inverse * gamma_total / rows
         d_x = empty(*x.shape)
-        norm.backward(*arrays, *(array(v.float()) for v in (scale, slope, offset)), d_x.numpy())
+        norm.backward(*arrays, (array(scale.float()), array(slope.float()), array(offset.float())), d_x.numpy())
         return d_x, gamma_sum.float(), beta_sum.float(), None, None, None
 
 
@@ -252,6 +252,6 @@ def adam_step(
         return
     flat = [t.detach().numpy().reshape(-1) for t in (parameter, grad.contiguous(), mean, square)]
     f = np.float32
-    betas = f(0.9), f(0.999), f(1 - 0.9**steps), f(1 - 0.999**steps)
+    constants = f(0.9), f(0.999), f(1 - 0.9**steps), f(1 - 0.999**steps), f(1e-8)
     use_threads(5 * parameter.numel())
-    elementwise.adam(*flat, f(rate), f(decay), *betas, f(1e-8))
+    elementwise.adam(*flat, f(rate), f(decay), constants)

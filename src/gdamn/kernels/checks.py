@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def check_shape(operation: str, name: str, tensor: Tensor, *shape: int) -> None:
     """Refuse a tensor of another shape; -1 stands for any size."""
-    found = tensor.shape
-    if found == shape:
+    actual = tensor.shape
+    if actual == shape:
         return
-    if len(found) != len(shape):
+    if len(actual) != len(shape):
         _refuse_shape(operation, name, tensor, shape)
-    for size, wanted in zip(found, shape):  # noqa: B905 - their lengths are equal, and this runs often
-        if size != wanted and wanted != -1:
+    for size, expected in zip(actual, shape):  # noqa: B905 - their lengths are equal, and this runs often
+        if size != expected and expected != -1:
             _refuse_shape(operation, name, tensor, shape)
 
 
@@ -45,5 +45,5 @@ def check_transpose(pattern: Pattern) -> None:
 
 
 def _refuse_shape(operation: str, name: str, tensor: Tensor, shape: tuple[int, ...]) -> NoReturn:
-    wanted = ", ".join("any" if size == -1 else str(size) for size in shape)
-    raise GraphError(f"{operation}: {name} must have the shape [{wanted}]; got {list(tensor.shape)}.")
+    expected = ", ".join("any" if size == -1 else str(size) for size in shape)
+    raise GraphError(f"{operation}: {name} must have the shape [{expected}]; got {list(tensor.shape)}.")

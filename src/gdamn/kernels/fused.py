@@ -9,7 +9,7 @@ the prior are made where they are used and forgotten.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,13 +22,40 @@ from ..graph.pattern import Pattern
 from .memory import empty
 from .noise import Key, uniform
 from .numba.edges import _elementwise
-from .numba.scalars import exp32, log32
+from .numba.scalars import exp32, kl32, kl_gap, log32, sigmoid32
 from .numba.sparse import _AHEAD, _ask, _dot
 from .paths import array
 from .products import add_reverse, spmm
 from .threads import use_threads
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
+
+
+class Rows(NamedTuple):
+    """A symmetric CSR pattern as arrays: ``mirror`` [E] has the position of (j, i), ``blocks`` runs of rows."""
+
+    indptr: Any
+    indices: Any
+    mirror: Any
+    blocks: Any
+
+
+class Nodes(NamedTuple):
+    """What the edges' numbers are made of: Ŷ Q, Ŷ, h / |h| and Ŷ / |Ŷ| of the nodes."""
+
+    turned: Any
+    labels: Any
+    unit: Any
+    known: Any
+
+
+class Constants(NamedTuple):
+    """Factor of the cosines, temperature of the draw, clamp of the prior, and the key of the noise."""
+
+    scale: Any
+    temperature: Any
+    clamp: Any
+    key: Any
 
 
 @numba.njit(inline="always")
@@ -43,36 +70,39 @@ def _short(left, i, right, j):
 @numba.njit(inline="always")
 def _pair(e, i, j, mirror):
     """The number of the pair {i, j}: the smaller of the two entries' places among the edges without loops."""
-    here, there = e - i, np.int64(mirror[e]) - j
-    return min(here - 1, there) if j > i else min(here, there - 1)
+    forward, backward = e - i, np.int64(mirror[e]) - j
+    return min(forward - 1, backward) if j > i else min(forward, backward - 1)
 
 
 @numba.njit(inline="always")
-def _read_edges(indptr, indices, mirror, turned, labels, unit, first, last, logits, cosines, pairs):
+def _read_edges(rows, nodes, first, last):
     """For the entries of some rows: ŷ_i Q ŷ_j, unit_i · unit_j, and the number of the pair; -1 for loops."""
-    start = indptr[first]
+    indptr, indices = rows.indptr, rows.indices
+    start, count = indptr[first], indptr[last] - indptr[first]
+    logits, cosines, pairs = np.empty(count, np.float32), np.empty(count, np.float32), np.empty(count, np.int64)
     for i in range(first, last):
         for e in range(indptr[i], indptr[i + 1]):
             if e + _AHEAD < len(indices):
-                _ask(unit, indices[e + _AHEAD])
-                _ask(labels, indices[e + _AHEAD])
+                _ask(nodes.unit, indices[e + _AHEAD])
+                _ask(nodes.labels, indices[e + _AHEAD])
             j, at = indices[e], e - start
-            logits[at] = _short(turned, i, labels, j)
-            cosines[at] = _dot(unit, i, unit, j)
-            pairs[at] = -1 if i == j else _pair(e, i, j, mirror)
+            logits[at] = _short(nodes.turned, i, nodes.labels, j)
+            cosines[at] = _dot(nodes.unit, i, nodes.unit, j)
+            pairs[at] = -1 if i == j else _pair(e, i, j, rows.mirror)
+    return logits, cosines, pairs
 
 
 @_elementwise
-def attend(indptr, indices, mirror, weights, turned, labels, unit, scale, sampling, key, values, totals, blocks):
+def attend(rows, nodes, weights, constants, sampling, values, totals):
     """values[ij] = w_ij k_ij exp(scale · unit_i · unit_j) over its sum on the row, which goes to totals [N].
 
     k is a draw with probability σ(turned_i · labels_j) if ``sampling``, else 1; on loops 1. ``weights`` may be empty.
     """
+    indptr, blocks, scale, key = rows.indptr, rows.blocks, constants.scale, constants.key
     for b in prange(len(blocks) - 1):
         first, last = blocks[b], blocks[b + 1]
         start, count = indptr[first], indptr[last] - indptr[first]
-        logits, cosines, pairs = np.empty(count, np.float32), np.empty(count, np.float32), np.empty(count, np.int64)
-        _read_edges(indptr, indices, mirror, turned, labels, unit, first, last, logits, cosines, pairs)
+        logits, cosines, pairs = _read_edges(rows, nodes, first, last)
         out = values[start : start + count]
         if sampling:
             for e in range(count):
@@ -95,8 +125,10 @@ def attend(indptr, indices, mirror, weights, turned, labels, unit, scale, sampli
 
 
 @_elementwise
-def kl_rows(indptr, indices, turned, labels, known, clamp, out, blocks):
+def kl_rows(rows, nodes, clamp, out):
     """out[i] = Σ_j KL(Bernoulli(σ(turned_i · labels_j)) ‖ Bernoulli(ρ_ij)), ρ_ij = known_i · known_j, clamped."""
+    indptr, indices, blocks = rows.indptr, rows.indices, rows.blocks
+    turned, labels, known = nodes.turned, nodes.labels, nodes.known
     for b in prange(len(blocks) - 1):
         first, last = blocks[b], blocks[b + 1]
         start, count = indptr[first], indptr[last] - indptr[first]
@@ -106,10 +138,7 @@ def kl_rows(indptr, indices, turned, labels, known, clamp, out, blocks):
                 each[e - start] = _short(turned, i, labels, indices[e])
                 prior[e - start] = _short(known, i, known, indices[e])
         for e in range(count):
-            z, rho = each[e], min(max(prior[e], clamp), _ONE - clamp)
-            keep = _ONE / (_ONE + exp32(-z))
-            soft_plus = max(z, _ZERO) + log32(_ONE + exp32(-abs(z)))
-            each[e] = keep * (z - log32(rho) + log32(_ONE - rho)) - soft_plus - log32(_ONE - rho)
+            each[e] = kl32(each[e], min(max(prior[e], clamp), _ONE - clamp))
         for i in range(first, last):
             total = 0.0
             for e in range(indptr[i], indptr[i + 1]):
@@ -119,20 +148,25 @@ def kl_rows(indptr, indices, turned, labels, known, clamp, out, blocks):
 
 
 @_elementwise
-def attend_backward(
-    indptr, indices, mirror, weights, turned, labels, unit, known,
-    scale, key, temperature, clamp, values, totals, d_values, d_kl, d_turned, d_scores, blocks,
-):  # fmt: skip
-    """Gradients of :func:`attend`, straight through the draw, plus ``d_kl`` times that of :func:`kl_rows`.
+def attend_backward(rows, nodes, weights, constants, drawn, outer, d_turned, d_scores):
+    """Gradients of :func:`attend`, straight through the draw, plus d_kl times that of :func:`kl_rows`.
 
-    Into d_turned [N, C], and into d_scores [E], the gradient of unit_i · unit_j.
+    Args:
+        drawn: values [E] and totals [N] of :func:`attend`.
+        outer: the gradient on the values [E], and d_kl.
+        d_turned: [N, C], result.
+        d_scores: [E], result: the gradient of unit_i · unit_j.
     """
+    indptr, indices, blocks = rows.indptr, rows.indices, rows.blocks
+    turned, labels, known = nodes.turned, nodes.labels, nodes.known
+    scale, temperature, clamp, key = constants
+    values, totals = drawn
+    d_values, d_kl = outer
     for b in prange(len(blocks) - 1):
         first, last = blocks[b], blocks[b + 1]
         start, count = indptr[first], indptr[last] - indptr[first]
-        logits, cosines, pairs = np.empty(count, np.float32), np.empty(count, np.float32), np.empty(count, np.int64)
         gaps, prior = np.empty(count, np.float32), np.empty(count, np.float32)
-        _read_edges(indptr, indices, mirror, turned, labels, unit, first, last, logits, cosines, pairs)
+        logits, cosines, pairs = _read_edges(rows, nodes, first, last)
         for i in range(first, last):
             mean = _ZERO
             for e in range(indptr[i], indptr[i + 1]):
@@ -146,10 +180,10 @@ def attend_backward(
         for e in range(count):
             z, rho = logits[e], min(max(prior[e], clamp), _ONE - clamp)
             u = uniform(key, np.uint64(pairs[e]))
-            s = _ONE / (_ONE + exp32(-(z + log32(u) - log32(_ONE - u)) / temperature))
-            keep = _ONE / (_ONE + exp32(-z))
+            s = sigmoid32((z + log32(u) - log32(_ONE - u)) / temperature)
+            keep = sigmoid32(z)
             through = gaps[e] * exp32(scale * cosines[e]) * s * (_ONE - s) / temperature
-            d_z = through + d_kl * keep * (_ONE - keep) * (z - log32(rho) + log32(_ONE - rho))
+            d_z = through + d_kl * keep * (_ONE - keep) * kl_gap(z, rho)
             logits[e] = _ZERO if pairs[e] < 0 else d_z
         for i in range(first, last):
             for h in range(turned.shape[1]):
@@ -170,17 +204,29 @@ class Inputs(NamedTuple):
     temperature: float
     clamp: float
 
+    @property
+    def rows(self) -> Rows:
+        """The pattern for the loops."""
+        p = self.pattern
+        return Rows(p.indptr, p.indices, p.t_perm, p.blocks)
 
-def draw(given: Inputs, turned: Tensor, unit: Tensor, key: Key | None) -> tuple[Tensor, Tensor]:
+    def nodes(self, turned: Tensor, unit: Tensor) -> Nodes:
+        """The nodes' numbers for the loops."""
+        return Nodes(array(turned), array(self.labels), array(unit), array(self.known))
+
+    def constants(self, key: Key | None) -> Constants:
+        """Single numbers for the loops."""
+        f = np.float32
+        return Constants(f(self.scale), f(self.temperature), f(self.clamp), np.uint64(0 if key is None else key.value))
+
+
+def draw(inputs: Inputs, turned: Tensor, unit: Tensor, key: Key | None) -> tuple[Tensor, Tensor]:
     """One structure's weights [E] and the sums of its rows [N]; without a key every edge is kept."""
-    p = given.pattern
+    p = inputs.pattern
     values, totals = empty(p.num_entries), empty(p.shape[0])
     use_threads(p.num_entries * unit.shape[1])
-    attend(
-        *(p.indptr, p.indices, p.t_perm, array(given.weights), array(turned), array(given.labels), array(unit)),
-        *(np.float32(given.scale), key is not None, np.uint64(0 if key is None else key.value)),
-        *(values.numpy(), totals.numpy(), p.blocks),
-    )
+    arrays = inputs.rows, inputs.nodes(turned, unit), array(inputs.weights), inputs.constants(key)
+    attend(*arrays, key is not None, values.numpy(), totals.numpy())
     return values, totals
 
 
@@ -188,29 +234,23 @@ class SampledAttention(Function):
     """Lines 7 to 9 of Algorithm 1 with the KL of line 11: the weights [E] of one sampled structure, and Σ KL."""
 
     @staticmethod
-    def forward(ctx, turned: Tensor, unit: Tensor, given: Inputs, key: Key):
-        values, totals = draw(given, turned, unit, key)
-        p, rows = given.pattern, np.empty(len(turned))
-        kl_rows(
-            *(p.indptr, p.indices, array(turned), array(given.labels), array(given.known)),
-            *(np.float32(given.clamp), rows, p.blocks),
-        )
-        ctx.given, ctx.key = given, key
+    def forward(ctx, turned: Tensor, unit: Tensor, inputs: Inputs, key: Key):
+        values, totals = draw(inputs, turned, unit, key)
+        kl = np.empty(len(turned))
+        kl_rows(inputs.rows, inputs.nodes(turned, unit), np.float32(inputs.clamp), kl)
+        ctx.inputs, ctx.key = inputs, key
         ctx.save_for_backward(turned, unit, values, totals)
-        return values, torch.tensor(rows.sum(), dtype=turned.dtype)
+        return values, torch.tensor(kl.sum(), dtype=turned.dtype)
 
     @staticmethod
     def backward(ctx, d_values: Tensor, d_kl: Tensor):
         turned, unit, values, totals = ctx.saved_tensors
-        given: Inputs = ctx.given
-        p = given.pattern
+        inputs: Inputs = ctx.inputs
+        p = inputs.pattern
         d_turned, d_scores = empty(*turned.shape), empty(p.num_entries)
         use_threads(p.num_entries * unit.shape[1])
-        attend_backward(
-            *(p.indptr, p.indices, p.t_perm, array(given.weights), array(turned), array(given.labels), array(unit)),
-            *(array(given.known), np.float32(given.scale), np.uint64(ctx.key.value)),
-            *(np.float32(given.temperature), np.float32(given.clamp), array(values), array(totals), array(d_values)),
-            *(np.float32(d_kl.item()), d_turned.numpy(), d_scores.numpy(), p.blocks),
-        )
+        arrays = inputs.rows, inputs.nodes(turned, unit), array(inputs.weights), inputs.constants(ctx.key)
+        drawn, outer = (array(values), array(totals)), (array(d_values), np.float32(d_kl.item()))
+        attend_backward(*arrays, drawn, outer, d_turned.numpy(), d_scores.numpy())
         d_unit = spmm(p, add_reverse(p, d_scores), unit)
         return d_turned, d_unit, None, None

@@ -37,10 +37,10 @@ def spmm(
 def _columns(operation: str, name: str, pattern: Pattern, dense: Tensor) -> Tensor:
     """What stands against the pattern's columns: [K, H]."""
     check_shape(operation, name, dense, -1, -1)
-    found = pattern.extended(dense)
-    if found.shape[0] != pattern.shape[1]:
+    columns = pattern.extended(dense)
+    if columns.shape[0] != pattern.shape[1]:
         check_shape(operation, name, dense, pattern.shape[1], -1)
-    return found
+    return columns
 
 
 def matmul(x: Tensor, weight: Tensor, plus: Tensor | None = None) -> Tensor:
@@ -138,8 +138,8 @@ def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | N
     mean, variance, share = norm.running_mean, norm.running_var, norm.momentum
     if mean is None or variance is None or share is None or norm.num_batches_tracked is None:
         return relu_dropout(norm(x), rate, key)
-    asked = torch.is_grad_enabled() and (x.requires_grad or norm.weight.requires_grad)
-    if not is_fast(x, norm.weight) or (asked and not norm.training) or (norm.training and place.rows_of(x) < 2):
+    needs_grad = torch.is_grad_enabled() and (x.requires_grad or norm.weight.requires_grad)
+    if not is_fast(x, norm.weight) or (needs_grad and not norm.training) or (norm.training and place.rows_of(x) < 2):
         return relu_dropout(norm(x), rate, key)
     if not norm.training:
         scale = norm.weight * torch.rsqrt(variance + norm.eps)

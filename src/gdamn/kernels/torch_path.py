@@ -118,11 +118,18 @@ def unit_rows_backward(x: Tensor, scale: Tensor, unit: Tensor, norms: Tensor, gr
 
 def bernoulli_kl(logits: Tensor, prior: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     """KL per entry and its slope; 0 where the entry is not free."""
-    g = torch.sigmoid(logits)
-    gap = logits - torch.logit(prior)
-    kl = g * gap - torch.nn.functional.softplus(logits) - torch.log1p(-prior)
+    g, kl = torch.sigmoid(logits), kl_terms(logits, prior)
     zero = torch.zeros_like(kl)
-    return torch.where(free, kl, zero), torch.where(free, g * (1 - g) * gap, zero)
+    return torch.where(free, kl, zero), torch.where(free, g * (1 - g) * (logits - torch.logit(prior)), zero)
+
+
+def kl_terms(logits: Tensor, prior: Tensor) -> Tensor:
+    """KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) = σ(l) (l - logit ρ) - softplus(l) - log(1 - ρ) per entry; differentiable.
+
+    The sigmoid comes first: autograd adds up gradients in the order of the operations, which decides their last bits.
+    """
+    softplus = torch.nn.functional.softplus
+    return torch.sigmoid(logits) * (logits - torch.logit(prior)) - softplus(logits) - torch.log1p(-prior)
 
 
 def adam(parameter: Tensor, grad: Tensor, mean: Tensor, square: Tensor, rate: float, decay: float, steps: int) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..graph.structure import Structure
-from ..kernels import Key, sddmm, spmm, sums
+from ..kernels import Key, Pattern, sddmm, spmm, sums
 from .inputs import Block
 
 
@@ -43,7 +43,12 @@ def normalized(structure: Structure, values: Tensor, how: str) -> Tensor:
     if how == "none":
         return values
     left, right = scales(*sums(structure.pattern, values), how)
-    return values * sddmm(structure.pattern, left[:, None], right[:, None])
+    return scaled(structure.pattern, values, left, right)
+
+
+def scaled(pattern: Pattern, values: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """left_i a_ij right_j on every entry, for left [R] and right [K]: [E]."""
+    return values * sddmm(pattern, left[:, None], right[:, None])
 
 
 def scales(rows: Tensor, columns: Tensor, how: str) -> tuple[Tensor, Tensor]:

@@ -48,9 +48,8 @@ class HardAttention(nn.Module):
 
     @staticmethod
     def probabilities(structure: Structure, logits: Tensor) -> Tensor:
-        """sigmoid of the logits, 1 on self-loops: [E]."""
-        free = structure.tensor("free", logits.device)
-        return torch.where(free, torch.sigmoid(logits), torch.ones_like(logits))
+        """Hard_Att(A, Ŷ) on every entry of a structure: [E]."""
+        return keep_probabilities(logits, structure.tensor("loops", logits.device))
 
 
 class SoftAttention(nn.Module):
@@ -71,11 +70,22 @@ class SoftAttention(nn.Module):
         return unit_rows(x.linear(self.W_proj, None), self.s)
 
 
+def keep_probabilities(logits: Tensor, loops: Tensor) -> Tensor:
+    """sigmoid of the logits, 1 on self-loops: [E].
+
+    Args:
+        loops: positions of the self-loops, or a mask [E].
+    """
+    hard = torch.sigmoid(logits)
+    hard[loops] = 1.0
+    return hard
+
+
 def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:
     """A^soft: softmax of the scores over each node's entries, weighted by the structure ``hard``: [E]."""
     return edge_softmax(structure.pattern, scores, hard)
 
 
-def stable(hard: Tensor, soft: Tensor) -> Tensor:
-    """A^stable = Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X): [E]."""
-    return hard * soft
+def stable(hard: Tensor, soft: Tensor, existing: Tensor, reweight: str) -> Tensor:
+    """A^stable = Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X): [E]; with ``reweight`` = hard, Hard_Att(A, Ŷ) ⊙ A."""
+    return hard * (soft if reweight == "stable" else existing)

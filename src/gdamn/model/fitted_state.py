@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import Graph
+from ..graph.structure import Structure
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -120,6 +121,14 @@ def edge_index(graph: Graph) -> NDArray[np.int32]:
     return np.stack([graph.indices, graph.rows])
 
 
+def edge_arrays(graph: Graph, weights: Mapping[str, NDArray[Any]], structure: Structure) -> Arrays:
+    """Weights [E + N] on the entries of A + I as a fitted model holds them: those of edges and of loops apart."""
+    arrays: Arrays = {"edge.index": edge_index(graph)}
+    for name, values in weights.items():
+        arrays[f"edge.{name}"], arrays[f"loop.{name}"] = values[structure.free], values[structure.loops]
+    return arrays
+
+
 def put_back(arrays: Arrays, graph: Graph, order: NDArray[np.int64], entries: NDArray[np.int64]) -> Arrays:
     """What a fit on the renumbered graph left behind, in the order of the graph's own nodes and entries.
 
@@ -130,11 +139,11 @@ def put_back(arrays: Arrays, graph: Graph, order: NDArray[np.int64], entries: ND
         entries: [E] its entries in the order of the fit (:func:`gdamn.graph.order.renumbered`).
     """
     places = {Axis.NODE: order, Axis.LOOP: order, Axis.EDGE: entries}
-    found = dict(arrays)
+    moved = dict(arrays)
     for name in HELD.keys() & arrays.keys():
         if name == "edge.index":
-            found[name] = edge_index(graph)
+            moved[name] = edge_index(graph)
         else:
-            found[name] = np.empty_like(arrays[name])
-            found[name][places[HELD[name][0]]] = arrays[name]
-    return found
+            moved[name] = np.empty_like(arrays[name])
+            moved[name][places[HELD[name][0]]] = arrays[name]
+    return moved

@@ -58,11 +58,11 @@ class Block:
         unit = sp.csr_array(x.multiply(1 / np.maximum(lengths, 1e-12)[:, None]))
         columns = edges.indices
         rows = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))
-        found = np.empty(len(columns), np.float32)
+        cosines = np.empty(len(columns), np.float32)
         for begin in range(0, len(columns), CHUNK):
             part = slice(begin, begin + CHUNK)
-            found[part] = unit[rows[part]].multiply(unit[columns[part]]).sum(axis=1)
-        return torch.as_tensor(found).to(self.values.device)
+            cosines[part] = unit[rows[part]].multiply(unit[columns[part]]).sum(axis=1)
+        return torch.as_tensor(cosines).to(self.values.device)
 
 
 def feature_block(

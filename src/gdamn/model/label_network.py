@@ -114,7 +114,7 @@ class LabelNetwork(nn.Module):
             return {"used": self.plain}
         existing = structure.tensor("weights", self.problem.device)
         soft = soft_weights(structure, scores, existing)
-        fused = stable(hard, soft if s.reweight == "stable" else existing)
+        fused = stable(hard, soft, existing, s.reweight)
         if s.reweight_samples > 0:
             draws = [self.sampled_weights(logits, scores, key.fold(i)) for i in range(s.reweight_samples)]
             fused = torch.stack(draws).mean(0)

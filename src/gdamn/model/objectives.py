@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .problem import Labelled
 
 from ..kernels import bernoulli_kl, sddmm, softmax_losses
+from ..kernels.torch_path import kl_terms
 
 
 def structure_prior(structure: Structure, labels: Tensor, clamp: float) -> Tensor:
@@ -44,6 +45,14 @@ class Counts:
 def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, count: int) -> Tensor:
     """KL(g_φ ‖ prior), summed over the edges without loops and divided by ``count``: all edges, or all nodes."""
     return bernoulli_kl(logits, prior, structure.tensor("free", logits.device)) / max(count, 1)
+
+
+def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor, count: int) -> Tensor:
+    """The same, each entry with its weight [E] in the sum, as the entries of a batch have one.
+
+    In plain torch: the gradient of :func:`structure_kl`'s loop has other last bits.
+    """
+    return (kl_terms(logits, prior) * weights).sum() / max(count, 1)
 
 
 def pretrain_target(labels: Tensor, counts: Counts) -> Tensor:

@@ -98,10 +98,10 @@ class Problem(Labelled):
     def arrays(self) -> list[NDArray[Any]]:
         """All that decides a fit, with the settings."""
         x, pattern = self.x, self.structure.pattern
-        found: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
-        found += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
+        arrays: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
+        arrays += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
         tensors = (self.labels, self.val, self.val_labels, x.dense, x.values)
-        return found + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
+        return arrays + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
 
     def weighed_by_features(self) -> Problem:
         """The same problem on A ⊙ C with C_ij = max(cos(x_i, x_j), 0) over its mean on the edges.

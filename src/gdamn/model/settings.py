@@ -93,8 +93,8 @@ def checked(spec: dataclasses.Field[Any], value: Any, kinds: tuple[type, ...]) -
     if float in kinds and type(value) is int and abs(value) < 1 << 1023:
         value = float(value)
     if type(value) not in kinds:
-        wanted = " or ".join(k.__name__ for k in kinds)
-        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {wanted}.")
+        types = " or ".join(k.__name__ for k in kinds)
+        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {types}.")
     if choices and value not in choices and isinstance(value, str):
         what = "a number or " if float in kinds else "one of "
         raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")

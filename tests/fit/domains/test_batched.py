@@ -12,11 +12,11 @@ import gdamn
 from gdamn.data import load
 from gdamn.errors import ConfigError
 from gdamn.fit.domains.batched import exact
-from gdamn.fit.domains.batched.domain import weighed_kl
 from gdamn.fit.domains.batched.large import make_features, make_large
 from gdamn.fit.domains.batched.views import Viewer
 from gdamn.graph.graph import Graph
 from gdamn.kernels import Key, bernoulli_kl
+from gdamn.model.objectives import weighed_kl
 
 CPU = torch.device("cpu")
 QUIET: dict[str, Any] = {
@@ -172,7 +172,7 @@ def test_the_kl_with_weights_is_that_of_the_kernels() -> None:
     logits = torch.linspace(-3, 3, 50)
     prior = torch.linspace(0.01, 0.99, 50)
     free = torch.arange(50) % 3 > 0
-    torch.testing.assert_close(weighed_kl(logits, prior, free.float()), bernoulli_kl(logits, prior, free))
+    torch.testing.assert_close(weighed_kl(logits, prior, free.float(), 1), bernoulli_kl(logits, prior, free))
 
 
 def test_blocks_make_the_degrees_of_the_structure() -> None:

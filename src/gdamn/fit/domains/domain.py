@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -19,8 +20,8 @@ from ...model.adjacency import Adjacency, gcn_adjacency, loops_only
 from ...model.label_network import LabelNetwork
 from ...model.problem import Labelled, Problem
 from ...model.settings import Settings
-from ..checkpoint import Checkpoint, Part
-from ..training import Record, predict, run_epochs
+from ..checkpoint import Part
+from ..training import Record, Steps, predict
 
 STARTS = ("graph", "similar", "features")
 """What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
@@ -67,10 +68,9 @@ class QGraph(ABC):
 
 @dataclass(frozen=True)
 class Epochs:
-    """A phase of training: which parameters learn what, for how long, and who is told.
+    """A phase of training.
 
     Attributes:
-        groups: Adam's parameter groups.
         count: number of epochs.
         losses: the loss of a view.
         after: gets each epoch's number, the values of the loss's parts, and the time at which the epoch started.
@@ -78,7 +78,6 @@ class Epochs:
         part: what a checkpoint keeps of the phase.
     """
 
-    groups: list[dict[str, Any]]
     count: int
     losses: Losses
     after: Callable[[int, Record, float], None]
@@ -114,8 +113,8 @@ class Domain(ABC):
         """Lines 13 and 14: p's posterior [N, C], and the graph of A^stable."""
 
     @abstractmethod
-    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
-        """Go over the graph in every epoch of a phase."""
+    def steps(self, epochs: Epochs, s: Settings) -> Steps:
+        """The steps of Adam that go over the graph in every epoch of a phase."""
 
     def weighed_by_features(self) -> Domain:
         """The same on the graph whose edges weigh as their ends' features agree."""
@@ -185,13 +184,9 @@ class WholeDomain(Domain):
         adjacency = Adjacency(self.problem.structure, weights["used"], s.dropout_attention)
         return posterior, WholeQGraph(adjacency, self.problem, {"weights": weights})
 
-    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+    def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """One step an epoch."""
-        view = WholeView(self.problem)
-        e = epochs
-        run_epochs(
-            e.groups, s.learning_rate, e.count, lambda step: e.losses(view, step), e.after, e.key, checkpoint, e.part
-        )
+        return Steps(epochs.count, partial(epochs.losses, WholeView(self.problem)), epochs.after, epochs.part)
 
     def weighed_by_features(self) -> WholeDomain:
         """The same on the graph whose edges weigh as their ends' features agree."""

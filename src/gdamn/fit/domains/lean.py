@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,16 +20,19 @@ from torch.nn import functional as F
 
 from ...errors import ConfigError
 from ...graph.graph import Graph
+from ...graph.loops import mirrored, with_loops
 from ...graph.read_only import as_tensor, sealed
 from ...graph.structure import Structure
-from ...kernels import Key, Pattern, sddmm
+from ...kernels import Key, Pattern
 from ...kernels.fused import Inputs, SampledAttention, draw
 from ...model.adjacency import normalized
+from ...model.attention import stable
+from ...model.fitted_state import edge_arrays
 from ...model.inputs import feature_block
 from ...model.label_network import LabelNetwork
 from ...model.problem import Problem, check_learnable, known_labels
 from ...model.settings import Settings
-from ..em import expectation_maximisation
+from ..em import EM
 from ..training import Watch
 from .domain import WholeDomain
 from .memory import edges_fit
@@ -56,7 +58,7 @@ def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LeanStructure(Structure):
-    """A structure whose loops are a list [N] of places; ``loop`` and ``pair`` are left empty."""
+    """A structure that holds the positions [N] of its loops; ``loop`` and ``pair`` are left empty."""
 
     loops: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
@@ -69,44 +71,17 @@ class LeanStructure(Structure):
 
 
 def lean_structure(graph: Graph) -> LeanStructure:
-    """A + I of an undirected graph with its mirror; weights of 1 take no room."""
-    n, e = graph.num_nodes, len(graph.indices)
-    indptr = graph.indptr + np.arange(n + 1)
-    indices, mirror, loops = np.empty(e + n, np.int32), np.empty(e + n, np.int32), np.empty(n, np.int64)
-    _with_loops(graph.indptr, graph.indices, indptr, indices, mirror, loops)
-    weights: NDArray[np.float32] = torch.ones(1).expand(e + n).numpy()
+    """A + I of an undirected graph, which is its own transpose; weights of 1 take no room."""
+    n, looped = graph.num_nodes, with_loops(graph.indptr, graph.indices)
+    indptr, indices, is_loop = looped.indptr, looped.indices, looped.entries < 0
+    del looped  # eight bytes an entry
+    weights: NDArray[np.float32] = torch.ones(1).expand(len(indices)).numpy()
     if graph.weights is not None:
-        weights = np.ones(e + n, np.float32)
-        _place_weights(graph.indptr, graph.indices, graph.weights, indptr, weights)
-    pattern = Pattern((n, n), indptr, indices, indptr, indices, mirror)
+        weights = np.ones(len(indices), np.float32)
+        weights[~is_loop] = graph.weights
+    pattern = Pattern((n, n), indptr, indices, indptr, indices, mirrored(indptr, indices))
+    loops = np.flatnonzero(is_loop)
     return LeanStructure(pattern, weights, np.empty(0, bool), np.empty(0, np.int32), loops=loops)
-
-
-@numba.njit(cache=True)
-def _with_loops(indptr, indices, out_indptr, out_indices, mirror, loops):  # type: ignore[no-untyped-def]
-    """Rows with their loops; the place of (j, i) is the next free one of row j, because rows come in order."""
-    reached = out_indptr[:-1].copy()
-    for i in range(len(indptr) - 1):
-        at, looped = out_indptr[i], False
-        for e in range(indptr[i], indptr[i + 1] + 1):
-            end = e == indptr[i + 1]
-            if not looped and (end or indices[e] > i):
-                out_indices[at], mirror[at], loops[i], looped = i, at, at, True
-                reached[i] += 1
-                at += 1
-            if not end:
-                j = indices[e]
-                out_indices[at], mirror[at] = j, reached[j]
-                reached[j] += 1
-                at += 1
-
-
-@numba.njit(cache=True)
-def _place_weights(indptr, indices, weights, out_indptr, out):  # type: ignore[no-untyped-def]
-    """Each edge's weight to its place beside the loops."""
-    for i in range(len(indptr) - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            out[out_indptr[i] + (e - indptr[i]) + (indices[e] > i)] = weights[e]
 
 
 class FusedLabelNetwork(LabelNetwork):
@@ -129,43 +104,41 @@ class FusedLabelNetwork(LabelNetwork):
 
     def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
         """Weights of a draw and the KL to the prior."""
-        given, pattern = self.inputs(labels), self.problem.structure.pattern
+        inputs, pattern = self.inputs(labels), self.problem.structure.pattern
         nodes = pattern.shape[0]
         count = pattern.num_entries - nodes if self.s.kl_per == "edge" else nodes
 
         def draw_one(key: Key) -> tuple[Tensor, Tensor | None]:
-            weights, kl = SampledAttention.apply(*self.ends(labels), given, key)  # type: ignore[no-untyped-call]
+            weights, kl = SampledAttention.apply(*self.ends(labels), inputs, key)  # type: ignore[no-untyped-call]
             return weights, kl / max(count, 1)
 
         return draw_one
 
     def drawer(self, labels: Tensor) -> Callable[[Key], Tensor]:
         """The weights of one draw after the other."""
-        given, (turned, unit) = self.inputs(labels), self.ends(labels)
-        return lambda key: draw(given, turned, unit, key)[0]
+        inputs, (turned, unit) = self.inputs(labels), self.ends(labels)
+        return lambda key: draw(inputs, turned, unit, key)[0]
 
     @torch.no_grad()
     def reweighting(self, labels: Tensor, key: Key) -> dict[str, Tensor]:
         """Line 14: the weights that q propagates on, and nothing else per edge."""
+        structure = self.problem.structure
         hard, soft = self.attentions(labels)
-        existing = as_tensor(self.problem.structure.weights) if self.weighted else None
-        if self.s.reweight == "stable":
-            hard.mul_(soft)
-        elif existing is not None:
-            hard.mul_(existing)
-        del soft
-        return {"used": normalized(self.problem.structure, hard, self.s.stable_norm)}
+        fused = stable(hard, soft, as_tensor(structure.weights), self.s.reweight)
+        del hard, soft
+        return {"used": normalized(structure, fused, self.s.stable_norm)}
 
     @torch.no_grad()
     def attentions(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Hard and soft attention of every entry: [E] both."""
-        turned, unit = self.ends(labels)
-        soft = draw(self.inputs(labels), turned, unit, None)[0]
+        """Hard and soft attention of every entry: [E] both.
+
+        The soft one by the loop of the M-step, which divides by the sum of a row where :func:`edge_softmax` multiplies
+        by its inverse and shifts the scores: their last bits differ.
+        """
+        assert self.hard is not None
         structure = self.problem.structure
-        assert isinstance(structure, LeanStructure)
-        hard = torch.sigmoid_(sddmm(structure.pattern, turned, labels))
-        hard[as_tensor(structure.loops)] = 1.0
-        return hard, soft
+        hard = self.hard.probabilities(structure, self.hard.logits(structure, labels))
+        return hard, draw(self.inputs(labels), *self.ends(labels), None)[0]
 
 
 class LeanDomain(WholeDomain):
@@ -190,25 +163,14 @@ def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> d
     check_learnable(graph)
     x = feature_block(graph.features, s.normalize, s.dropout_input, device)
     problem = Problem(structure=lean_structure(graph), x=x, device=device, **known_labels(graph, device))
-    em = expectation_maximisation(LeanDomain(problem), s, watch)
+    em = EM(LeanDomain(problem), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):
         return {}
     assert isinstance(em.p, FusedLabelNetwork)
     em.p.load_state_dict(best["p"])
-    return edge_weights(graph, problem.structure, em.p.attentions(best["labels"]), best["weights"]["used"], s)
-
-
-def edge_weights(
-    graph: Graph, structure: Structure, attentions: tuple[Tensor, Tensor], used: Tensor, s: Settings
-) -> dict[str, NDArray[Any]]:
-    """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
-    assert isinstance(structure, LeanStructure)
-    hard, soft = attentions
-    stable = hard * (soft if s.reweight == "stable" else as_tensor(structure.weights))
-    found: dict[str, NDArray[Any]] = {}
-    for name, value in {"hard": hard, "soft": soft, "stable": stable, "used": used}.items():
-        found[f"edge.{name}"] = value.numpy()[structure.free]
-        found[f"loop.{name}"] = value.numpy()[structure.loops]
-    found["edge.index"] = np.stack([graph.indices, graph.rows])
-    return found
+    structure, used = problem.structure, best["weights"]["used"]
+    hard, soft = em.p.attentions(best["labels"])
+    fused = stable(hard, soft, as_tensor(structure.weights), s.reweight)
+    weights = {"hard": hard, "soft": soft, "stable": fused, "used": used}
+    return edge_arrays(graph, {name: value.numpy() for name, value in weights.items()}, structure)

@@ -48,8 +48,9 @@ def _put(out, i, h, v0, v1):
 
 
 @numba.njit(inline="always")
-def _tile(x, i, panels, at, plus, j, step, out, h):
-    """out[i : i + 6, h : h + 16] = plus[j : j + 6] + x[i : i + 6] @ a panel; step 0: plus has one row for all."""
+def _tile(x, i, panels, at, plus, step, out, h):
+    """out[i : i + 6, h : h + 16] = plus[i : i + 6] + x[i : i + 6] @ a panel; step 0: plus has one row for all."""
+    j = i * step
     a0, a1, b0, b1 = load8(plus, j, h), load8(plus, j, h + 8), load8(plus, j + step, h), load8(plus, j + step, h + 8)
     j += 2 * step
     c0, c1, d0, d1 = load8(plus, j, h), load8(plus, j, h + 8), load8(plus, j + step, h), load8(plus, j + step, h + 8)
@@ -92,7 +93,7 @@ def matmul(x, panels, plus, out):
             h = min(p * WIDE, width - WIDE)
             for start in range(first, last, TALL):
                 i = min(start, rows - TALL)
-                _tile(x, i, panels, p * depth, plus, i * step, step, out, h)
+                _tile(x, i, panels, p * depth, plus, step, out, h)
 
 
 @_parallel

@@ -14,7 +14,7 @@ import numpy as np
 from numba import prange
 
 from ..noise import uniform
-from .scalars import exp32, log32
+from .scalars import exp32, kl32, kl_gap, log32, sigmoid32
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
 _ZERO, _ONE = np.float32(0), np.float32(1)
@@ -83,25 +83,18 @@ def binary_concrete(logits, pair, free, key, temperature, hard, slope):
     for e in prange(len(logits)):
         u = uniform(key, np.uint64(pair[e]))
         z = logits[e] + log32(u) - log32(_ONE - u)
-        s = _ONE / (_ONE + exp32(-z / temperature))
+        s = sigmoid32(z / temperature)
         hard[e] = _ONE if (z > _ZERO) | (not free[e]) else _ZERO
         slope[e] = s * (_ONE - s) / temperature if free[e] else _ZERO
 
 
 @_elementwise
 def bernoulli_kl(logits, prior, free, kl, slope):
-    """kl = g (l - logit ρ) - softplus(l) - log(1 - ρ) with g = σ(l), and its slope g (1 - g)(l - logit ρ).
-
-    Both are 0 where the entry is not ``free``.
-    """
+    """kl = KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)) and its slope; both are 0 where the entry is not ``free``."""
     for e in prange(len(logits)):
-        z = logits[e]
-        g = _ONE / (_ONE + exp32(-z))
-        log_absent = log32(_ONE - prior[e])
-        gap = z - log32(prior[e]) + log_absent
-        softplus = max(z, _ZERO) + log32(_ONE + exp32(-abs(z)))
-        kl[e] = g * gap - softplus - log_absent if free[e] else _ZERO
-        slope[e] = g * (_ONE - g) * gap if free[e] else _ZERO
+        g = sigmoid32(logits[e])
+        kl[e] = kl32(logits[e], prior[e]) if free[e] else _ZERO
+        slope[e] = g * (_ONE - g) * kl_gap(logits[e], prior[e]) if free[e] else _ZERO
 
 
 @_elementwise

@@ -84,9 +84,9 @@ def relu_dropout_backward(out, grad, d_flat, scale):
 
 
 @_parallel
-def adam(parameter, grad, mean, square, rate, decay, beta1, beta2, correction1, correction2, eps):
-    """One step of Adam in place, flat arrays."""
-    one = _ONE
+def adam(parameter, grad, mean, square, rate, decay, constants):
+    """One step of Adam in place, flat arrays; constants: β₁, β₂, their corrections of the start, and ε."""
+    one, (beta1, beta2, correction1, correction2, eps) = _ONE, constants
     for e in prange(len(parameter)):
         g = grad[e] + decay * parameter[e]
         mean[e] = beta1 * mean[e] + (one - beta1) * g

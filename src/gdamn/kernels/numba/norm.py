@@ -79,9 +79,12 @@ def backward_sums(x, out, grad, mean, factor, d_shift, d_scale):
 
 
 @_parallel
-def backward(x, out, grad, mean, factor, scale, slope, offset, d_x):
-    """d_x = scale ⊙ dz - (x - mean) ⊙ slope - offset, with dz = factor · grad where out > 0."""
-    rows, width = x.shape
+def backward(x, out, grad, mean, factor, coefficients, d_x):
+    """d_x = scale ⊙ dz - (x - mean) ⊙ slope - offset, with dz = factor · grad where out > 0.
+
+    The coefficients are scale, slope and offset, [H] each.
+    """
+    (rows, width), (scale, slope, offset) = x.shape, coefficients
     for i in prange(rows):
         for h in range(width):
             dz = grad[i, h] * factor if out[i, h] > _ZERO else _ZERO

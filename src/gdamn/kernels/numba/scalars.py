@@ -31,7 +31,7 @@ _L = [
     )
 ]
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8 = _L
-_ONE, _HALF, _LOW, _HIGH, _TINY = _f(1), _f(0.5), _f(-87.0), _f(88.0), _f(1.17549435e-38)
+_ZERO, _ONE, _HALF, _LOW, _HIGH, _TINY = _f(0), _f(1), _f(0.5), _f(-87.0), _f(88.0), _f(1.17549435e-38)
 _SQRT_HALF_BITS, _ONE_BITS, _MANTISSA = np.int32(0x3F3504F3), np.int32(0x3F800000), np.int32(0x007FFFFF)
 _BIAS, _SHIFT = np.int32(127), np.int32(23)
 
@@ -60,3 +60,22 @@ def log32(x):
     p = ((((((((_L0 * m + _L1) * m + _L2) * m + _L3) * m + _L4) * m + _L5) * m + _L6) * m + _L7) * m + _L8) * m * z
     k = np.float32(e)
     return (p + k * _LN2_LOW - _HALF * z) + m + k * _LN2_HIGH
+
+
+@numba.njit(inline="always")
+def sigmoid32(z):
+    """1 / (1 + exp(-z))."""
+    return _ONE / (_ONE + exp32(-z))
+
+
+@numba.njit(inline="always")
+def kl_gap(z, prior):
+    """z - logit(ρ): how far a Bernoulli's logit is from its prior's; the KL's slope is σ(z) (1 - σ(z)) times it."""
+    return z - log32(prior) + log32(_ONE - prior)
+
+
+@numba.njit(inline="always")
+def kl32(z, prior):
+    """KL(Bernoulli(σ(z)) ‖ Bernoulli(ρ)) = σ(z) (z - logit ρ) - softplus(z) - log(1 - ρ)."""
+    softplus = max(z, _ZERO) + log32(_ONE + exp32(-abs(z)))
+    return sigmoid32(z) * kl_gap(z, prior) - softplus - log32(_ONE - prior)

@@ -34,7 +34,10 @@ def _ask(dense, j):
 
 @numba.njit(inline="always")
 def _add64(values, at, indices, first, last, dense, out, i, h, far):
-    """out[i, h : h + 64] += Σ_e values[at + e - first] · dense[indices[e], h : h + 64]."""
+    """out[i, h : h + 64] += Σ_e values[at + e - first] · dense[indices[e], h : h + 64].
+
+    Ten arguments: with the entries in a tuple the product with the transpose took 1.05 to 1.3 times as long.
+    """
     s0, s1, s2, s3 = load8(out, i, h), load8(out, i, h + 8), load8(out, i, h + 16), load8(out, i, h + 24)
     s4, s5, s6, s7 = load8(out, i, h + 32), load8(out, i, h + 40), load8(out, i, h + 48), load8(out, i, h + 56)
     for e in range(first, last):
@@ -176,8 +179,9 @@ def sddmm(indptr, indices, left, right, out, blocks):
 
 
 @numba.njit(inline="always")
-def _spread16(values, indices, first, last, dense, i, out, base, h):
-    """out[base + j, h : h + 16] += values[ij] · dense[i, h : h + 16] for the entries ij of row i."""
+def _spread16(entries, first, last, dense, i, out, base, h):
+    """out[base + j, h : h + 16] += values[ij] · dense[i, h : h + 16] for the entries ij (values, indices) of row i."""
+    values, indices = entries
     g0, g1 = load8(dense, i, h), load8(dense, i, h + 8)
     for e in range(first, last):
         k, v = base + indices[e], splat8(values[e])
@@ -201,7 +205,7 @@ def spread(indptr, indices, values, dense, out, blocks):
             first, last = indptr[i], indptr[i + 1]
             h = 0
             while h + 16 <= width:
-                _spread16(values, indices, first, last, dense, i, out, base, h)
+                _spread16((values, indices), first, last, dense, i, out, base, h)
                 h += 16
             if h < width:
                 for e in range(first, last):

@@ -24,6 +24,13 @@ def initialise(weights: Sequence[Tensor], how: str, generator: torch.Generator) 
             w.copy_((torch.rand(w.shape, generator=generator) * 2 - 1) * bound)
 
 
+def initialise_layers(first: Iterable[Tensor], later: Iterable[Tensor], how: str, generator: torch.Generator) -> None:
+    """Start the first layer, given in parts, and each of those that follow."""
+    initialise(list(first), how, generator)
+    for weight in later:
+        initialise([weight], how, generator)
+
+
 def new_weights(shapes: Iterable[tuple[int, int]]) -> nn.ParameterList:
     """Weight matrices of these shapes, to be started by :func:`initialise`."""
     return nn.ParameterList([nn.Parameter(torch.empty(a, b)) for a, b in shapes])

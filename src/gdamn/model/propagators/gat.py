@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ...kernels import Key, dropout, edge_softmax, sddmm, spmm
 from ..adjacency import Adjacency
 from ..inputs import Block
-from .common import child, initialise, new_biases, new_weights, side_by_side
+from .common import child, initialise, initialise_layers, new_biases, new_weights, side_by_side
 
 SLOPE = 0.2
 """Of the LeakyReLU on attention scores."""
@@ -51,9 +51,7 @@ class GAT(nn.Module):
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
-        initialise(list(self.first), how, generator)
-        for weight in self.later:
-            initialise([weight], how, generator)
+        initialise_layers(self.first, self.later, how, generator)
         for vectors in (*self.target, *self.source):
             for vector in vectors.detach():
                 initialise([vector[:, None]], how, generator)
@@ -69,11 +67,11 @@ class GAT(nn.Module):
     def attention_weights(self, adjacency: Adjacency, blocks: Sequence[Block]) -> list[Tensor]:
         """α of each layer [E], the mean over its heads, without dropout; the entries of a row sum to 1."""
         g = side_by_side(blocks, self.first, None)
-        found = []
+        means = []
         for layer in range(len(self.bias)):
-            found.append(torch.stack(list(self.alphas(adjacency, g, layer))).mean(0))
+            means.append(torch.stack(list(self.alphas(adjacency, g, layer))).mean(0))
             g = self.layer(adjacency, g, layer, None)
-        return found
+        return means
 
     def layer(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> Tensor:
         """From a layer's W h [N, heads · units] to that of the next one, or to the logits."""
@@ -88,11 +86,11 @@ class GAT(nn.Module):
         """Each head's aggregate [N, units] of g [N, heads · units]."""
         shape = len(g), self.heads[layer], -1
         messages = dropout(g, self.rate, child(key, "messages")).view(shape).transpose(0, 1).contiguous()
-        found = []
+        aggregates = []
         for head, (alpha, message) in enumerate(zip(self.alphas(adjacency, g, layer), messages, strict=True)):
             dropped = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
-            found.append(spmm(adjacency.structure.pattern, dropped, message))
-        return found
+            aggregates.append(spmm(adjacency.structure.pattern, dropped, message))
+        return aggregates
 
     def alphas(self, adjacency: Adjacency, g: Tensor, layer: int) -> Iterator[Tensor]:
         """α [E] of one head after the other."""

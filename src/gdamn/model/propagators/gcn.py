@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ...kernels import Key, matmul, norm_relu_dropout, relu_dropout
 from ..adjacency import Adjacency
 from ..inputs import Block
-from .common import child, initialise, new_biases, new_weights, side_by_side
+from .common import child, initialise_layers, new_biases, new_weights, side_by_side
 
 
 class GCN(nn.Module):
@@ -41,9 +41,7 @@ class GCN(nn.Module):
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
-        initialise(list(self.first), how, generator)
-        for weight in self.later:
-            initialise([weight], how, generator)
+        initialise_layers(self.first, self.later, how, generator)
 
     def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C]."""

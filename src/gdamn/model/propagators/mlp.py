@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ...kernels import Key, relu_dropout
 from ..inputs import Block
-from .common import child, initialise, new_biases, new_weights, side_by_side
+from .common import child, initialise_layers, new_biases, new_weights, side_by_side
 
 
 class MLP(nn.Module):
@@ -30,9 +30,7 @@ class MLP(nn.Module):
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
-        initialise(list(self.first), how, generator)
-        for weight in self.later:
-            initialise([weight], how, generator)
+        initialise_layers(self.first, self.later, how, generator)
 
     def forward(self, x: Block | Sequence[Block], key: Key | None) -> Tensor:
         """Logits [N, C] of one input block, or of several side by side."""

@@ -1,4 +1,4 @@
-"""Compiled loops over the rows of a large graph: which entries a batch or a block has, with one loop per node."""
+"""Compiled loops over the rows of a large graph: which entries a batch has."""
 # mypy: disable-error-code="no-untyped-def,misc"
 
 from __future__ import annotations
@@ -8,41 +8,28 @@ import numpy as np
 
 from ....kernels.noise import uniform
 
-_LOOP = -1
-
 
 @numba.njit(cache=True)
-def count_rows(indptr, indices, nodes, local):
-    """[S] entries of each node's row whose column is in the batch (local ≥ 0), and one for the loop."""
-    counts = np.empty(len(nodes), np.int64)
-    for r in range(len(nodes)):
-        n = 1
-        for e in range(indptr[nodes[r]], indptr[nodes[r] + 1]):
-            if local[indices[e]] >= 0:
-                n += 1
-        counts[r] = n
-    return counts
+def inner_rows(indptr, indices, nodes, inside):
+    """The entries of each node's row whose column is ``inside`` [N] too.
 
-
-@numba.njit(cache=True)
-def fill_rows(indptr, indices, nodes, local, out_indptr, out_indices, out_places):
-    """The rows themselves, sorted, in the batch's own numbers; the place of an entry in the graph, -1 for a loop.
-
-    ``nodes`` is sorted, so the batch's numbers are in the order of the graph's.
+    Returns:
+        [S + 1] pointers and [K] places in the graph, sorted within a row.
     """
+    pointers = np.zeros(len(nodes) + 1, np.int64)
     for r in range(len(nodes)):
-        at, i, looped = out_indptr[r], nodes[r], False
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            if local[j] < 0:
-                continue
-            if not looped and j > i:
-                out_indices[at], out_places[at], looped = local[i], _LOOP, True
+        count = 0
+        for e in range(indptr[nodes[r]], indptr[nodes[r] + 1]):
+            count += inside[indices[e]]
+        pointers[r + 1] = pointers[r] + count
+    places = np.empty(pointers[-1], np.int64)
+    at = 0
+    for r in range(len(nodes)):
+        for e in range(indptr[nodes[r]], indptr[nodes[r] + 1]):
+            if inside[indices[e]]:
+                places[at] = e
                 at += 1
-            out_indices[at], out_places[at] = local[j], e
-            at += 1
-        if not looped:
-            out_indices[at], out_places[at] = local[i], _LOOP
+    return pointers, places
 
 
 @numba.njit(cache=True)
@@ -79,39 +66,3 @@ def sample_rows(indptr, nodes, fanout, key):
         chosen.sort()
         places[pointers[r] : pointers[r + 1]] = begin + chosen
     return pointers, places
-
-
-@numba.njit(cache=True)
-def with_loops(nodes, local, indices, pointers, places, out_indptr, out_indices, out_places):
-    """Rows of chosen places (empty rows for nodes beyond ``pointers``), each with its loop, in the batch's numbers."""
-    at = 0
-    for r in range(len(nodes)):
-        out_indptr[r], i, looped = at, nodes[r], False
-        for k in range(pointers[r], pointers[r + 1]):
-            j = indices[places[k]]
-            if not looped and j > i:
-                out_indices[at], out_places[at], looped = local[i], _LOOP, True
-                at += 1
-            out_indices[at], out_places[at] = local[j], places[k]
-            at += 1
-        if not looped:
-            out_indices[at], out_places[at] = local[i], _LOOP
-            at += 1
-    out_indptr[len(nodes)] = at
-
-
-@numba.njit(cache=True)
-def block_rows(indptr, indices, first, last, out_indices, out_places):
-    """The rows ``first`` to ``last`` with all their columns and their loops, sorted; places as above."""
-    at = 0
-    for i in range(first, last):
-        looped = False
-        for e in range(indptr[i], indptr[i + 1]):
-            if not looped and indices[e] > i:
-                out_indices[at], out_places[at], looped = i, _LOOP, True
-                at += 1
-            out_indices[at], out_places[at] = indices[e], e
-            at += 1
-        if not looped:
-            out_indices[at], out_places[at] = i, _LOOP
-            at += 1

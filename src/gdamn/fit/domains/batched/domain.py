@@ -7,27 +7,25 @@ step per epoch takes the sum. Predictions are exact (exact.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, cast
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ....errors import ConfigError
-from ....kernels import Key, sddmm
+from ....kernels import Key
 from ....model.adjacency import Adjacency, scales
 from ....model.label_network import LabelNetwork
-from ....model.objectives import structure_prior
+from ....model.objectives import structure_prior, weighed_kl
 from ....model.problem import Problem
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
-from ...checkpoint import Checkpoint, Part
+from ...checkpoint import Part
 from ...checkpoint_file import Tree
-from ...em import expectation_maximisation
-from ...training import Record, Watch, run_epochs
+from ...em import EM
+from ...training import Record, Steps, Watch
 from .. import domain
 from ..domain import Domain, Epochs, QGraph, Structures
 from ..memory import edges_fit
@@ -35,9 +33,6 @@ from . import exact
 from .batches import Batches, make_batches
 from .large import LargeProblem
 from .views import View, Viewer
-
-ViewWeights = Callable[[View], Tensor]
-"""The weights [e] of a view's entries, which q propagates on."""
 
 
 def check_supported(s: Settings) -> None:
@@ -57,14 +52,14 @@ def check_supported(s: Settings) -> None:
 class BatchedQGraph(QGraph):
     """Weights that are made for a view or for a block of rows, and dropped."""
 
-    def __init__(self, large: LargeProblem, weigh: exact.Weigh, on_view: ViewWeights, rate: float = 0.0) -> None:
+    def __init__(self, large: LargeProblem, weigh: exact.BlockWeigh, on_view: exact.Weigh, rate: float = 0.0) -> None:
         self.large, self.weigh, self.on_view, self.rate = large, weigh, on_view, rate
         self.kept: dict[str, Any] = {}
 
     def on(self, view: domain.View) -> Adjacency:
         """Its part on a view, with dropout."""
         seen = cast(View, view)
-        return Adjacency(seen.problem.structure, self.on_view(seen), self.rate)
+        return Adjacency(seen.problem.structure, self.on_view(seen.entries), self.rate)
 
     def predict(self, q: nn.Module) -> Tensor:
         """q's logits [N, C] without dropout, with every neighbour."""
@@ -98,21 +93,8 @@ class BatchedDomain(Domain):
 
     def start_graph(self, name: str) -> QGraph:
         """The plain graph, or every node alone."""
-        if name == "features":
-            return BatchedQGraph(self.large, exact.loop_weights, self.loops_on)
-        return BatchedQGraph(self.large, exact.gcn_weights(self.large), self.gcn_on)
-
-    def gcn_on(self, view: View) -> Tensor:
-        """D^{-1/2} (A + I) D^{-1/2} on a view, with the degrees of the whole graph."""
-        structure = view.problem.structure
-        rows, columns = self.large.degrees
-        left, right = scales(rows[view.nodes], columns[view.nodes], "sym")
-        weights = structure.tensor("weights", self.large.device)
-        return weights * sddmm(structure.pattern, left[:, None], right[:, None])
-
-    def loops_on(self, view: View) -> Tensor:
-        """I on a view."""
-        return 1 - view.problem.structure.tensor("free", self.large.device).float()
+        weigh = exact.loop_weights if name == "features" else exact.gcn_weights(self.large)
+        return BatchedQGraph(self.large, weigh, weigh)
 
     def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
         """Lines 7 to 9 and the KL of line 11, on views."""
@@ -127,7 +109,7 @@ class BatchedDomain(Domain):
             if logits is None:
                 return weights, None
             prior = structure_prior(seen.problem.structure, known, s.prior_clamp)
-            return weights, weighed_kl(logits, prior, seen.counted) / max(count, 1)
+            return weights, weighed_kl(logits, prior, seen.counted, count)
 
         return draw
 
@@ -140,31 +122,19 @@ class BatchedDomain(Domain):
 
     def stable_weights(
         self, attention: exact.Attention, p: LabelNetwork, s: Settings
-    ) -> tuple[exact.Weigh, ViewWeights]:
+    ) -> tuple[exact.BlockWeigh, exact.Weigh]:
         """A^stable, normalised, on blocks and on views."""
         if p.hard is None and p.soft is None:
-            return exact.gcn_weights(self.large), self.gcn_on
+            plain = exact.gcn_weights(self.large)
+            return plain, plain
         log_total, rows, columns = attention.sums()
         left, right = scales(rows, columns, s.stable_norm)
+        return (
+            lambda block: block.scaled(attention.stable(block), left, right),
+            lambda entries: entries.scaled(attention.stable_of_some(entries, log_total), left, right),
+        )
 
-        def on_view(view: View) -> Tensor:
-            structure, nodes = view.problem.structure, view.nodes
-            pattern, values = structure.pattern, structure.tensor("weights", self.large.device)
-            if p.hard is not None:
-                kept = torch.sigmoid(sddmm(pattern, attention.turned[nodes], attention.labels[nodes]))
-                values = torch.where(structure.tensor("free", self.large.device), kept * values, values)
-            if s.reweight == "stable":
-                score = torch.zeros_like(values)
-                if p.soft is not None:
-                    unit = attention.unit[nodes]
-                    score = sddmm(pattern, unit * (-1 / p.soft.temperature), unit)
-                ones = torch.ones(len(nodes), 1, device=values.device)
-                values = values * torch.exp(score - sddmm(pattern, log_total[nodes][:, None], ones))
-            return values * sddmm(pattern, left[nodes][:, None], right[nodes][:, None])
-
-        return lambda block: block.scaled(attention.stable(block), left, right), on_view
-
-    def run(self, epochs: Epochs, s: Settings, checkpoint: Checkpoint | None) -> None:
+    def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """Epochs over all batches: a step each, or one with the gradients of all (``accumulate``)."""
         per_epoch = 1 if s.accumulate else len(self.batches)
         key, part = epochs.key, epochs.part
@@ -178,11 +148,11 @@ class BatchedDomain(Domain):
                 return {name: value * per_epoch for name, value in epochs.losses(view, step).items()}
             total: dict[str, Tensor] = {}
             for batch in range(len(self.batches)):
-                found = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
+                losses = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
                 if batch + 1 < len(self.batches):
-                    found["loss"].backward()  # type: ignore[no-untyped-call]
-                    found = {name: value.detach() for name, value in found.items()}
-                total = {name: value + total.get(name, 0.0) for name, value in found.items()}
+                    losses["loss"].backward()  # type: ignore[no-untyped-call]
+                    losses = {name: value.detach() for name, value in losses.items()}
+                total = {name: value + total.get(name, 0.0) for name, value in losses.items()}
             return total
 
         def stepped(_: int, values: Record, started: float) -> None:
@@ -203,14 +173,7 @@ class BatchedDomain(Domain):
             part.load(kept["part"])
             at, sums = int(kept["at"]), dict(kept["sums"])
 
-        steps = epochs.count * per_epoch
-        run_epochs(epochs.groups, s.learning_rate, steps, loss, stepped, key, checkpoint, Part(save, load))
-
-
-def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor) -> Tensor:
-    """Σ w KL(Bernoulli(σ(l)) ‖ Bernoulli(ρ)): the sum of :func:`gdamn.kernels.bernoulli_kl` with weights [e]."""
-    each = torch.sigmoid(logits) * (logits - torch.logit(prior)) - F.softplus(logits) - torch.log1p(-prior)
-    return (each * weights).sum()
+        return Steps(epochs.count * per_epoch, loss, stepped, Part(save, load))
 
 
 def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> dict[str, NDArray[Any]]:
@@ -220,7 +183,7 @@ def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> 
         Weights per edge, as a fitted model keeps them; nothing where they would not fit into memory.
     """
     check_supported(s)
-    em = expectation_maximisation(BatchedDomain(problem, s, mode), s, watch)
+    em = EM(BatchedDomain(problem, s, mode), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or (em.p.hard is None and em.p.soft is None):
         return {}

@@ -7,39 +7,42 @@ projections, one normaliser each), and dropped when the block is done: no array 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from ....kernels import Key, binary_concrete, edge_softmax, matmul
 from ....model.adjacency import scales
+from ....model.attention import keep_probabilities, stable
+from ....model.fitted_state import WEIGHTS, Arrays, edge_index
 from ....model.label_network import LabelNetwork
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
 from .large import Features, LargeProblem
-from .rows import RowBlock
+from .rows import Entries, RowBlock
 
-Weigh = Callable[[RowBlock], Tensor]
-"""The weights [e] of a block's entries."""
+Weigh = Callable[[Entries], Tensor]
+"""The weights [e] of some entries."""
+
+BlockWeigh = Callable[[RowBlock], Tensor]
+"""The same, where they need all entries of a row."""
 
 
 def gcn_weights(problem: LargeProblem) -> Weigh:
     """D^{-1/2} (A + I) D^{-1/2}."""
     left, right = scales(*problem.degrees, "sym")
-    return lambda block: block.scaled(block.weights, left, right)
+    return lambda entries: entries.scaled(entries.weights, left, right)
 
 
-def loop_weights(block: RowBlock) -> Tensor:
+def loop_weights(entries: Entries) -> Tensor:
     """I: every node alone."""
-    return (~block.free).float()
+    return (~entries.free).float()
 
 
 @torch.no_grad()
-def logits(network: GCN, problem: LargeProblem, weigh: Weigh, inputs: Sequence[Tensor | Features]) -> Tensor:
+def logits(network: GCN, problem: LargeProblem, weigh: BlockWeigh, inputs: Sequence[Tensor | Features]) -> Tensor:
     """The network's logits [N, C] without dropout, on inputs that stand side by side."""
     network.eval()
     h = first_products(network, inputs)
@@ -84,18 +87,17 @@ class Attention:
             for run, x in problem.x.blocks():
                 self.unit[run] = p.soft.units(x)
 
-    def scores(self, block: RowBlock) -> Tensor:
-        """δ on the block's entries; 0 without soft attention."""
+    def scores(self, entries: Entries) -> Tensor:
+        """δ on the entries; 0 without soft attention."""
         if self.p.soft is None:
-            return torch.zeros_like(block.weights)
-        return block.dots(self.unit * (-1 / self.p.soft.temperature), self.unit)
+            return torch.zeros_like(entries.weights)
+        return entries.dots(self.unit, self.unit, -1 / self.p.soft.temperature)
 
-    def hard(self, block: RowBlock) -> Tensor:
+    def hard(self, entries: Entries) -> Tensor:
         """σ(ŷ_i Q ŷ_j), 1 on loops and without hard attention."""
         if self.p.hard is None:
-            return torch.ones_like(block.weights)
-        kept = torch.sigmoid(block.dots(self.turned, self.labels))
-        return torch.where(block.free, kept, torch.ones_like(kept))
+            return torch.ones_like(entries.weights)
+        return keep_probabilities(entries.dots(self.turned, self.labels), ~entries.free)
 
     def soft(self, block: RowBlock) -> Tensor:
         """The softmax of the scores over all neighbours."""
@@ -105,13 +107,25 @@ class Attention:
         """Lines 8 and 9 of Algorithm 1: the soft weights over one sampled structure, the same as the full batch's."""
         existing = block.weights
         if self.p.hard is not None:
-            found = block.dots(self.turned, self.labels)
-            existing = existing * binary_concrete(found, block.pair, block.free, self.p.hard.temperature, key)
+            logits = block.dots(self.turned, self.labels)
+            existing = existing * binary_concrete(logits, block.pair, block.free, self.p.hard.temperature, key)
         return edge_softmax(block.pattern, self.scores(block), existing)
 
     def stable(self, block: RowBlock) -> Tensor:
         """A^stable, not normalised."""
-        return self.hard(block) * (self.soft(block) if self.s.reweight == "stable" else block.weights)
+        soft = self.soft(block) if self.s.reweight == "stable" else block.weights  # not made where it doesn't count
+        return stable(self.hard(block), soft, block.weights, self.s.reweight)
+
+    def stable_of_some(self, entries: Entries, log_total: Tensor) -> Tensor:
+        """The same where a row's entries are not all there: with log Σ_j w_ij exp δ_ij [N] of the whole rows.
+
+        The factors are multiplied in this order: in another the last bits of a weighted graph's fit would change.
+        """
+        hard = self.hard(entries) * entries.weights
+        if self.s.reweight != "stable":
+            return hard
+        share = torch.exp(self.scores(entries) - entries.dots(log_total[:, None], torch.ones_like(log_total)[:, None]))
+        return stable(hard, share, entries.weights, self.s.reweight)
 
     @torch.no_grad()
     def posterior(self, samples: int, key: Key) -> Tensor:
@@ -145,20 +159,20 @@ class Attention:
         return log_total, rows, columns.float()
 
     @torch.no_grad()
-    def edge_weights(self) -> dict[str, NDArray[Any]]:
+    def edge_weights(self) -> Arrays:
         """Hard, soft and stable attention of every edge and loop, and what q propagates on, by a model's names."""
         graph, n = self.problem.graph, self.problem.num_nodes
         _, rows, columns = self.sums()
         left, right = scales(rows, columns, self.s.stable_norm)
-        names = ("hard", "soft", "stable", "used")
-        found: dict[str, NDArray[Any]] = {f"edge.{name}": np.empty(len(graph.indices), np.float32) for name in names}
-        found |= {f"loop.{name}": np.empty(n, np.float32) for name in names}
+        arrays: Arrays = {"edge.index": edge_index(graph)}
+        for name in WEIGHTS:
+            arrays[f"edge.{name}"] = np.empty(len(graph.indices), np.float32)
+            arrays[f"loop.{name}"] = np.empty(n, np.float32)
         for block in self.problem.blocks():
-            stable = self.stable(block)
-            values = self.hard(block), self.soft(block), stable, block.scaled(stable, left, right)
+            fused = self.stable(block)
+            values = self.hard(block), self.soft(block), fused, block.scaled(fused, left, right)
             edges = block.places >= 0
-            for name, value in zip(names, values, strict=True):
-                found[f"edge.{name}"][block.places[edges]] = value.cpu().numpy()[edges]
-                found[f"loop.{name}"][block.rows] = value.cpu().numpy()[~edges]
-        found["edge.index"] = np.stack([graph.indices, graph.rows])
-        return found
+            for name, value in zip(WEIGHTS, values, strict=True):
+                arrays[f"edge.{name}"][block.places[edges]] = value.cpu().numpy()[edges]
+                arrays[f"loop.{name}"][block.rows] = value.cpu().numpy()[~edges]
+        return arrays

@@ -34,13 +34,8 @@ def partition(graph: Graph, count: int, how: str = "auto", seed: int = 0) -> NDA
         raise ConfigError("partitioner='metis' needs pymetis; pip install 'gdamn[scale]', or choose stream.")
     if how == "metis" or (how == "auto" and there and len(graph.indices) <= METIS_ENTRIES and not graph.directed):
         return _metis(graph, count, seed)
-    found: NDArray[np.int32] = _stream(graph.indptr, graph.indices, count, SLACK * n / count, PASSES)
-    return found
-
-
-def cut_share(graph: Graph, parts: NDArray[np.int32]) -> float:
-    """Share of the entries that join two parts."""
-    return int(_cut(graph.indptr, graph.indices, parts)) / max(len(graph.indices), 1)
+    parts: NDArray[np.int32] = _stream(graph.indptr, graph.indices, count, SLACK * n / count, PASSES)
+    return parts
 
 
 def _metis(graph: Graph, count: int, seed: int) -> NDArray[np.int32]:
@@ -75,12 +70,3 @@ def _stream(indptr, indices, count, most, passes):  # type: ignore[no-untyped-de
             parts[i] = best
             sizes[best] += 1
     return parts
-
-
-@numba.njit(cache=True)
-def _cut(indptr, indices, parts):  # type: ignore[no-untyped-def]
-    total = 0
-    for i in range(len(parts)):
-        for e in range(indptr[i], indptr[i + 1]):
-            total += parts[i] != parts[indices[e]]
-    return total

@@ -1,9 +1,8 @@
-"""RowBlock: some rows of A + I with all their columns, on which weights are made, used once and dropped."""
+"""Entries of A + I on which weights are made, used once and dropped: those of a batch, or of a block of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,40 +10,54 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....graph.graph import Graph
+from ....graph.loops import entry_attributes, with_loops
 from ....kernels import Pattern, sddmm, spmm
-from . import csr
+from ....model.adjacency import scaled
 
 
 @dataclass(frozen=True, eq=False)
-class RowBlock:
-    """Rows ``rows`` of A + I, e entries.
+class Entries:
+    """Some entries of A + I.
+
+    Attributes:
+        rows, columns: the nodes of the pattern's rows and columns, as an index of arrays [N, …].
+        pattern: CSR of the entries, [R, K].
+        weights: [e] of the input graph; 1 for loops and for unweighted graphs.
+        free: [e] False on loops.
+    """
+
+    rows: slice | Tensor
+    columns: slice | Tensor
+    pattern: Pattern
+    weights: Tensor
+    free: Tensor
+
+    def dots(self, left: Tensor, right: Tensor, scale: float = 1.0) -> Tensor:
+        """scale · left_i · right_j on every entry, for [N, H] both: [e]."""
+        rows = left[self.rows]
+        return sddmm(self.pattern, rows * scale if scale != 1 else rows, right[self.columns])
+
+    def scaled(self, values: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """left_i a_ij right_j with [N] both: [e]."""
+        return scaled(self.pattern, values, left[self.rows], right[self.columns])
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock(Entries):
+    """A run of rows with all their columns.
 
     Attributes:
         pattern: [R, N]; for products that need no gradient: its transpose is not made.
-        weights: [e] of the input graph; 1 for loops and for unweighted graphs.
-        free: [e] False on loops.
         pair: [e] the number of the unordered pair, as in :class:`gdamn.graph.structure.Structure`.
         places: [e] position in the graph's CSR, -1 for loops.
     """
 
-    rows: slice
-    pattern: Pattern
-    weights: Tensor
-    free: Tensor
     pair: Tensor
     places: NDArray[np.int64]
-
-    def dots(self, left: Tensor, right: Tensor) -> Tensor:
-        """left_i · right_j on every entry, for [N, H] both: [e]."""
-        return sddmm(self.pattern, left[self.rows], right)
 
     def product(self, values: Tensor, h: Tensor, bias: Tensor | None = None) -> Tensor:
         """Σ_j a_ij h_j + b: [R, H]."""
         return spmm(self.pattern, values, h, bias)
-
-    def scaled(self, values: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        """left_i a_ij right_j with [N] both: [e]."""
-        return values * self.dots(left[:, None], right[:, None])
 
     def row_sums(self, values: Tensor) -> Tensor:
         """[R]."""
@@ -59,28 +72,15 @@ class RowBlock:
 
 def row_block(graph: Graph, first: int, last: int, device: torch.device) -> RowBlock:
     """The rows ``first`` to ``last`` of A + I."""
-    degrees = np.diff(graph.indptr[first : last + 1])
-    indptr = np.zeros(last - first + 1, np.int64)
-    np.cumsum(degrees + 1, out=indptr[1:])
-    indices, places = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int64)
-    csr.block_rows(graph.indptr, graph.indices, first, last, indices, places)
+    indptr, indices, places = with_loops(graph.indptr[first : last + 1], graph.indices, first)
+    weights, loop, pair = entry_attributes(graph, places, np.arange(first, last))
     nothing = np.empty(0, np.int32)
-    pattern = Pattern((last - first, graph.num_nodes), indptr, indices, np.zeros(1, np.int64), nothing, nothing)
-    nodes = indices[places < 0]
-    return RowBlock(slice(first, last), pattern, *of_places(graph, places, nodes, device), places)
-
-
-def of_places(
-    graph: Graph, places: NDArray[np.int64], loops: NDArray[Any], device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, free and pair [e] of the entries at these places of A; -1 is a loop, of the nodes ``loops`` in order."""
-    free = places >= 0
-    weights, pair = np.ones(len(places), np.float32), np.empty(len(places), np.int64)
-    edges = places[free]
-    if graph.weights is not None:
-        weights[free] = graph.weights[edges]
-    back = graph.reverse[edges]
-    pair[free] = np.where(back >= 0, np.minimum(edges, back), edges)
-    pair[~free] = len(graph.indices) + loops
-    kind = np.int32 if len(graph.indices) + graph.num_nodes < 1 << 31 else np.int64
-    return tuple(torch.as_tensor(a).to(device) for a in (weights, free, pair.astype(kind)))  # type: ignore[return-value]
+    return RowBlock(
+        rows=slice(first, last),
+        columns=slice(None),
+        pattern=Pattern((last - first, graph.num_nodes), indptr, indices, np.zeros(1, np.int64), nothing, nothing),
+        weights=torch.as_tensor(weights).to(device),
+        free=torch.as_tensor(~loop).to(device),
+        pair=torch.as_tensor(pair).to(device),
+        places=places,
+    )

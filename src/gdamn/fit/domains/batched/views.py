@@ -14,12 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ....graph.loops import LOOP, entry_attributes, with_loops
 from ....graph.structure import Structure
 from ....kernels import Key, Pattern
 from ....model.problem import Problem
 from . import csr
 from .large import LargeProblem
-from .rows import of_places
+from .rows import Entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,13 @@ class View:
         return x[self.nodes[self.own]]
 
     @property
+    def entries(self) -> Entries:
+        """Its entries of A + I."""
+        structure, device = self.problem.structure, self.nodes.device
+        tensors = structure.tensor("weights", device), structure.tensor("free", device)
+        return Entries(self.nodes, self.nodes, structure.pattern, *tensors)
+
+    @property
     def size(self) -> int:
         """Bytes, about: entries with their transpose, and dense features."""
         structure = self.problem.structure
@@ -63,7 +71,7 @@ class Viewer:
 
     def __init__(self, problem: LargeProblem) -> None:
         self.problem = problem
-        self.local = np.full(problem.num_nodes, -1, np.int32)  # a node's number in the view under way
+        self.local = np.empty(problem.num_nodes, np.int32)  # a node's number in the view under way
 
     def halo(self, own: NDArray[np.int64], hops: int) -> View:
         """The induced graph of the own nodes and what is within ``hops`` of them."""
@@ -74,12 +82,8 @@ class Viewer:
         for _ in range(hops):
             csr.mark_neighbours(*arrays, np.flatnonzero(seen), seen)
         nodes = np.flatnonzero(seen)
-        self.local[nodes] = np.arange(len(nodes), dtype=np.int32)
-        indptr = np.zeros(len(nodes) + 1, np.int64)
-        np.cumsum(csr.count_rows(*arrays, nodes, self.local), out=indptr[1:])
-        indices, places = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int64)
-        csr.fill_rows(*arrays, nodes, self.local, indptr, indices, places)
-        return self._view(nodes, own, indptr, indices, places, np.ones(len(nodes), np.float32))
+        pointers, places = csr.inner_rows(*arrays, nodes, seen)
+        return self._view(nodes, own, pointers, places, np.ones(len(nodes), np.float32))
 
     def sampled(self, own: NDArray[np.int64], hops: int, fanout: int, key: Key) -> View:
         """The own nodes, up to ``fanout`` neighbours of each, as many of each of those, and so on.
@@ -87,7 +91,7 @@ class Viewer:
         Each of the k neighbours that stand for d weighs d / k times as much: sums over neighbours are unbiased.
         """
         graph = self.problem.graph
-        rows, columns = graph.indptr, graph.indices
+        rows = graph.indptr
         seen = np.zeros(graph.num_nodes, bool)
         seen[own] = True
         inner = own
@@ -102,39 +106,38 @@ class Viewer:
         counts = np.zeros(len(nodes), np.int64)
         counts[sampled[nodes]] = np.diff(pointers)
         ends = np.concatenate([[0], np.cumsum(counts)])
-        self.local[nodes] = np.arange(len(nodes), dtype=np.int32)
-        indptr = np.empty(len(nodes) + 1, np.int64)
-        indices, where = np.empty(len(places) + len(nodes), np.int32), np.empty(len(places) + len(nodes), np.int64)
-        csr.with_loops(nodes, self.local, columns, ends, places, indptr, indices, where)
         degrees = np.diff(graph.indptr)[nodes]
         stands = np.where(counts > 0, degrees / np.maximum(counts, 1), 1).astype(np.float32)
-        return self._view(nodes, own, indptr, indices, where, stands)
+        return self._view(nodes, own, ends, places, stands)
 
     def _view(
         self,
         nodes: NDArray[np.int64],
         own: NDArray[np.int64],
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
+        pointers: NDArray[np.int64],
         places: NDArray[np.int64],
         stands: NDArray[np.float32],
     ) -> View:
-        """From the rows in the view's numbers; ``stands`` [S] is how many neighbours each entry of a row stands for."""
-        large, device = self.problem, self.problem.device
+        """From the places [K] of each row's entries in the graph, which ``pointers`` [S + 1] cut into rows.
+
+        ``stands`` [S] is how many neighbours each entry of a row stands for.
+        """
+        large, device, graph = self.problem, self.problem.device, self.problem.graph
         is_own = np.zeros(large.num_nodes, bool)
         is_own[own] = True
         mine = is_own[nodes]
-        self.local[nodes] = -1
-        weights, free, pair = of_places(large.graph, places, nodes, device)
-        each = torch.as_tensor(np.repeat(stands, np.diff(indptr))).to(device)
-        each = torch.where(free, each, torch.ones_like(each))
-        rows_own = torch.as_tensor(np.repeat(mine, np.diff(indptr))).to(device)
+        self.local[nodes] = np.arange(len(nodes), dtype=np.int32)
+        indptr, indices, chosen = with_loops(pointers, self.local[graph.indices[places]])
+        places = np.append(places, LOOP)[chosen]  # a loop's -1 takes the last
+        weights, loop, pair = entry_attributes(graph, places, nodes)
+        each = np.where(loop, np.float32(1), np.repeat(stands, np.diff(indptr)))
         structure = Structure(
             pattern=Pattern.from_csr(indptr, indices, (len(nodes), len(nodes))),
-            weights=(weights * each).cpu().numpy(),
-            loop=~free.cpu().numpy(),
-            pair=pair.cpu().numpy(),
+            weights=weights * each,
+            loop=loop,
+            pair=pair,
         )
+        counted = torch.as_tensor(each * (~loop & np.repeat(mine, np.diff(indptr)))).to(device)
         places_of = torch.as_tensor(nodes).to(device)
         labels = large.labels[places_of]
         known = labels.sum(1) > 0
@@ -150,5 +153,4 @@ class Viewer:
             train_labels=labels[known].argmax(1),
             device=device,
         )
-        chosen = torch.as_tensor(np.flatnonzero(mine)).to(device)
-        return View(problem, places_of, chosen, each * (free & rows_own))
+        return View(problem, places_of, torch.as_tensor(np.flatnonzero(mine)).to(device), counted)

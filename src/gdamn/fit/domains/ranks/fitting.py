@@ -40,8 +40,8 @@ def whole_state(problem: Problem, state: dict[str, Any] | None) -> dict[str, Any
     if not isinstance(problem, SharedProblem) or state is None:
         return state
     assert problem.share is not None
-    found: dict[str, Any] = gathered(state, problem.share)
-    return found if problem.share.group.leads else None
+    whole: dict[str, Any] = gathered(state, problem.share)
+    return whole if problem.share.group.leads else None
 
 
 @contextmanager

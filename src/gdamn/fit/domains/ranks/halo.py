@@ -50,8 +50,8 @@ class Halo:
     def give_back(self, rows: Tensor) -> Tensor:
         """Own rows [n, H] of [n + halo, H], plus what other ranks have in their halos for them, in rank order."""
         out = rows[: self.own].clone()
-        found = self.group.exchange(rows[self.own :], self.take, self.give)
-        for part, places in zip(found.split(self.give), self.lent.to(out.device).split(self.give), strict=True):
+        received = self.group.exchange(rows[self.own :], self.take, self.give)
+        for part, places in zip(received.split(self.give), self.lent.to(out.device).split(self.give), strict=True):
             out[places] += part  # a rank names a row once
         return out
 
@@ -75,8 +75,8 @@ class HaloPattern(Pattern):
 
     def extended(self, dense: Tensor) -> Tensor:
         """The rows [n, H] with those of the halo below them; the gradient of those goes back to their owners."""
-        found: Tensor = _Fetch.apply(self.halo, dense)
-        return found
+        extended: Tensor = _Fetch.apply(self.halo, dense)
+        return extended
 
     def collected(self, columns: Tensor) -> Tensor:
         """Sums per column [n + halo, H] with those of the other ranks: [n, H]."""
@@ -93,10 +93,10 @@ def halo_pattern(pattern: Pattern, bounds: NDArray[np.int64], group: Group) -> t
     outside = np.unique(columns[~own])  # sorted, so the owners come in the order of the ranks
     local = np.where(own, columns - first, last - first + np.searchsorted(outside, columns)).astype(np.int32)
     shape = last - first, last - first + len(outside)
-    made = HaloPattern.from_csr(pattern.indptr[first : last + 1] - begin, local, shape)
-    assert isinstance(made, HaloPattern)
+    local_pattern = HaloPattern.from_csr(pattern.indptr[first : last + 1] - begin, local, shape)
+    assert isinstance(local_pattern, HaloPattern)
     halo = _agree(outside, bounds, group)
-    return replace(made, first_entry=begin, halo=halo), outside
+    return replace(local_pattern, first_entry=begin, halo=halo), outside
 
 
 def _agree(outside: NDArray[np.int32], bounds: NDArray[np.int64], group: Group) -> Halo:

@@ -168,8 +168,8 @@ def check_same(problem: Problem, group: Group) -> None:
     digest = hashlib.sha256()
     for array in problem.arrays():
         digest.update(array.tobytes())
-    told = group.ask_all(digest.hexdigest())
-    other = [rank for rank, hashed in enumerate(told) if hashed != told[0]]
+    digests = group.ask_all(digest.hexdigest())
+    other = [rank for rank, hashed in enumerate(digests) if hashed != digests[0]]
     if other:
         raise DataError(
             f"Rank {other[0]} has read another graph than rank 0; give every host the same files, options and seed."
@@ -182,17 +182,17 @@ def row_ranges(indptr: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
     if n < LANES * ranks:
         raise ConfigError(f"The graph has {n} nodes, too few for {ranks} ranks; start at most {max(1, n // LANES)}.")
     work = indptr + np.arange(n + 1)
-    wanted = np.searchsorted(work, np.linspace(0, work[-1], ranks + 1)) // LANES * LANES
+    balanced = np.searchsorted(work, np.linspace(0, work[-1], ranks + 1)) // LANES * LANES
     bounds = [0]
     for rank in range(1, ranks):
         most = (n - LANES * (ranks - rank)) // LANES * LANES
-        bounds.append(int(min(max(wanted[rank], bounds[-1] + LANES), most)))
+        bounds.append(int(min(max(balanced[rank], bounds[-1] + LANES), most)))
     return np.array([*bounds, n], np.int64)
 
 
 def _within(nodes: Tensor, rows: slice) -> Tensor:
-    found: Tensor = (nodes >= rows.start) & (nodes < rows.stop)
-    return found
+    inside: Tensor = (nodes >= rows.start) & (nodes < rows.stop)
+    return inside
 
 
 def _rows_of(x: Block, rows: slice) -> Block:
@@ -215,5 +215,5 @@ def _cosines(x: Block, pattern: HaloPattern, rows: slice, outside: NDArray[Any])
     else:
         chosen, entries = x.pattern.select_rows(near)
         block = replace(x, pattern=chosen, values=x.values[torch.as_tensor(entries).to(x.values.device)])
-    found: NDArray[np.float32] = block.cosines(plain).clamp_min(0).cpu().numpy()
-    return found
+    cosines: NDArray[np.float32] = block.cosines(plain).clamp_min(0).cpu().numpy()
+    return cosines

@@ -9,19 +9,13 @@ from hypothesis import strategies as st
 
 from gdamn.data import load
 from gdamn.estimators.calibration import (
-    ENOUGH,
-    HIGHEST,
     calibrated,
     cross_fitted,
     expected_calibration_error,
-    fit_temperature,
-    nll,
     report,
-    scaled,
-    smoothed_nll,
     temperature_of,
-    warning,
 )
+from gdamn.model.temperature import ENOUGH, HIGHEST, fit_temperature, nll, scaled, smoothed_nll, warning
 
 
 def drawn(temperature: float, nodes: int = 4000, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -11,8 +11,8 @@ from after_helpers import SCHEDULE
 
 from gdamn import GDAMN, Graph
 from gdamn.errors import ConfigError, GraphError
-from gdamn.estimators.calibration import Temperature, scaled
 from gdamn.estimators.predictions import Predictions, split_names
+from gdamn.model.temperature import Temperature, scaled
 from gdamn.using.explain import explain, find_node
 from gdamn.using.explain_plot import MOST, draw, drawn_neighbours
 from gdamn.using.suspicious import suspicious

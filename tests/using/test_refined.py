@@ -21,8 +21,8 @@ from torch_geometric.nn import GCNConv
 import gdamn
 from gdamn import GDAMN, Graph, RefineGraph
 from gdamn.errors import ConfigError, GraphError
-from gdamn.estimators.calibration import Temperature
 from gdamn.estimators.predictions import Predictions, split_names
+from gdamn.model.temperature import Temperature
 from gdamn.using.refine import Refined, refine, write_refined
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -165,8 +165,8 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
 
 def show_remarks(summary: Mapping[str, Any]) -> None:
     """What people should know before they trust a run: too few validation nodes, and labels from before EM."""
-    from ..estimators.calibration import warning
     from ..estimators.chosen_epoch import before_em_sentence
+    from ..model.temperature import warning
 
     counts = summary["val_accuracy"].get("nodes")
     if counts:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import SPLITS, Graph
+from ..model.temperature import Temperature
 from . import calibration
-from .calibration import Temperature
 
 if TYPE_CHECKING:
     from .base import NodeClassifier

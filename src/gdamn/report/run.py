@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
-from ..estimators.calibration import ENOUGH, Calibration
+from ..estimators.calibration import Calibration
 from ..estimators.chosen_epoch import before_em_sentence
+from ..model.temperature import ENOUGH
 from ..runs.spec import folder_name
 from ..system import io
 from ..using.run_folder import RunFolder

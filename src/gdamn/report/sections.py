@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimators import accuracy
-from ..estimators.calibration import BINS, ENOUGH, Calibration, warning
+from ..estimators.calibration import BINS, Calibration
+from ..model.temperature import ENOUGH, warning
 from ..runs.text import mean_std, percent
 from . import charts, measures
 from .page import Cell, Chart, Table, cells

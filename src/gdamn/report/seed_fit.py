@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.calibration import Temperature, calibrated
+from ..estimators.calibration import calibrated
 from ..estimators.chosen_epoch import before_em
 from ..graph.graph import Graph
+from ..model.temperature import Temperature
 
 if TYPE_CHECKING:
     from ..using.run_folder import RunFolder

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..errors import ConfigError
 from ..estimators import calibration
 from ..estimators.accuracy import measured
-from ..estimators.calibration import ENOUGH, Temperature
 from ..estimators.chosen_epoch import before_em_sentence, is_before_em
 from ..estimators.predictions import Predictions, split_names
 from ..graph.graph import SPLITS, Graph
+from ..model.temperature import ENOUGH, Temperature, scaled
 
 if TYPE_CHECKING:
     from ..estimators.base import NodeClassifier
@@ -43,7 +43,7 @@ def predict(
     else:
         graph = run.new_graph(nodes, edges)
         predicted, split = new_nodes(fits, graph)
-    probabilities = calibration.scaled(predicted, temperature.value)
+    probabilities = scaled(predicted, temperature.value)
     report = {
         "run": str(run.path),
         "method": run.spec.method,
@@ -73,7 +73,7 @@ def describe(raw: NDArray[Any], graph: Graph, temperature: Temperature) -> dict[
         accuracy = float((raw[val].argmax(axis=1) == labels[val]).mean())
         validation = {**measured(accuracy, int(val.sum())), **calibration.report(raw[val], labels[val], temperature)}
     tested = graph.test_mask & (labels >= 0)
-    calibrated = calibration.scaled(raw, temperature.value)
+    calibrated = scaled(raw, temperature.value)
     return {
         "temperature": temperature.value,
         "calibrated": temperature.fitted,

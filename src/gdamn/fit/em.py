@@ -28,6 +28,7 @@ from . import checkpoint
 from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, QGraph, View
+from .multihop import Opinion
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
@@ -93,7 +94,7 @@ class EM:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
         start = self.s.start
         if start == "auto" and self.problem.counts.val == 0:
-            start = "graph"
+            start = "multihop" if self.domain.has_multihop else "graph"
         for name in self.domain.starts if start == "auto" else (start,):
             if name not in self.tried:
                 self.q = self.new_q(self.root.fold("start q"))
@@ -116,17 +117,29 @@ class EM:
             self.p = self.new_p()
 
     @cached_property
+    def multihop(self) -> Opinion:
+        """What cross-fitted regressions on multi-hop features say; it stands beside p where ``start`` is multihop."""
+        return self.domain.multihop_opinion(self.s.seed)
+
+    @cached_property
     def weighed(self) -> Domain:
         """The domain on the graph whose edges weigh as their ends' features agree."""
         return self.domain.weighed_by_features()
 
     def pretrain_on(self, name: str) -> Tensor:
-        """Line 3 on one graph: the known labels, with the entropy regulariser."""
+        """Line 3 on one graph: the known labels, with the entropy regulariser.
+
+        From ``multihop`` q learns the opinion about the other nodes too, as if it were p's (line 16).
+        """
         s, self.start = self.s, name
         domain = self.weighed if name == "similar" else self.domain
-        graph = domain.start_graph(name)
-        beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-        target = pretrain_target(self.problem.labels, self.problem.counts)
+        if name == "multihop":
+            graph = domain.start_graph(self.multihop.graph)
+            beta, target = 0.0, e_step_target(self.problem, self.multihop.probabilities, 1.0, s.e_step)
+        else:
+            graph = domain.start_graph(name)
+            beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
+            target = pretrain_target(self.problem.labels, self.problem.counts)
         extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
         key = self.root.fold("pre-train").fold(name)
         return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
@@ -168,6 +181,8 @@ class EM:
         s = self.s
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
+        if self.start == "multihop":
+            posterior = (posterior + self.multihop.probabilities) / 2
         target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
         return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.inferred, key)
 

@@ -160,8 +160,10 @@ class Settings(BaseSettings):
     start: str = setting(
         "auto",
         "Pre-train q on the graph (the paper), on the graph whose edges weigh as their ends' features agree (similar), "
-        "without edges (features), or on each and go on with the one of the highest validation accuracy (auto).",
-        ("graph", "similar", "features", "auto"),
+        "without edges (features), or on the graph with the opinion of cross-fitted regressions on multi-hop features "
+        "(multihop). auto: multihop without validation nodes; else each of the first three, and EM goes on with the "
+        "one of the highest validation accuracy.",
+        ("graph", "similar", "features", "multihop", "auto"),
     )
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")

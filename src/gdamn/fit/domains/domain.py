@@ -15,12 +15,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from ...errors import ConfigError
 from ...kernels import Key
 from ...model.adjacency import Adjacency, gcn_adjacency, loops_only
 from ...model.label_network import LabelNetwork
 from ...model.problem import Labelled, Problem
 from ...model.settings import Settings
 from ..checkpoint import Part
+from ..multihop import Opinion, multihop_opinion
 from ..training import Record, Steps, predict
 
 STARTS = ("graph", "similar", "features")
@@ -90,6 +92,8 @@ class Domain(ABC):
 
     problem: Labelled
     starts: tuple[str, ...] = STARTS
+    has_multihop: bool = False
+    """Whether a fit can start from multi-hop features."""
 
     @property
     @abstractmethod
@@ -115,6 +119,10 @@ class Domain(ABC):
     @abstractmethod
     def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """The steps of Adam that go over the graph in every epoch of a phase."""
+
+    def multihop_opinion(self, seed: int) -> Opinion:
+        """What cross-fitted regressions on multi-hop features say of every node."""
+        raise ConfigError("start=multihop needs the whole graph in one process, with batch=full.")
 
     def weighed_by_features(self) -> Domain:
         """The same on the graph whose edges weigh as their ends' features agree."""
@@ -155,7 +163,11 @@ class WholeDomain(Domain):
     problem: Problem
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self.has_multihop = problem, problem.place.whole
+
+    def multihop_opinion(self, seed: int) -> Opinion:
+        """What cross-fitted regressions on multi-hop features say of every node."""
+        return multihop_opinion(self.problem, seed=seed) if self.has_multihop else super().multihop_opinion(seed)
 
     @property
     def width(self) -> int:

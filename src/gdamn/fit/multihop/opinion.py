@@ -50,9 +50,11 @@ class Opinion:
     held_out: Tensor
     weights: dict[str, float]
 
-    def share(self, name: str) -> float:
-        """The weight of all candidates on features of this name."""
-        return sum(weight for candidate, weight in self.weights.items() if candidate.startswith(name))
+    @property
+    def graph(self) -> str:
+        """The graph that suits q: every node alone where regressions without edges have most of the weight."""
+        alone = sum(weight for candidate, weight in self.weights.items() if candidate.startswith("features"))
+        return "features" if alone > 0.5 else "graph"
 
 
 def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: int = 0) -> Opinion:

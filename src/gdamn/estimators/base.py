@@ -140,12 +140,18 @@ class NodeClassifier:
         self.node_ids_ = g.node_ids
         self.protocol_ = {
             "split": _plain_split(g.meta.get("split", "given masks")),
-            "selection": SELECTION[getattr(self.settings_, "selection", "accuracy")]
-            if g.val_mask.any()
-            else "last epoch (no validation nodes)",
+            "selection": self._selection(g),
             "seed": self.settings_.seed,
         }
         return self
+
+    def _selection(self, graph: Graph) -> str:
+        """How the epoch was chosen, in words."""
+        if graph.val_mask.any():
+            return SELECTION[getattr(self.settings_, "selection", "accuracy")]
+        if "undone" in self.best_epoch_:
+            return f"last epoch before what was undone ({self.best_epoch_['undone']}); no validation nodes"
+        return "last epoch (no validation nodes)"
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""

@@ -50,6 +50,10 @@ class Opinion:
     held_out: Tensor
     weights: dict[str, float]
 
+    def accuracy(self, labels: Tensor) -> float:
+        """The cross-fitted accuracy on the labelled nodes, whose classes [L] these are."""
+        return float((self.held_out.argmax(1) == labels.cpu()).double().mean())
+
     @property
     def graph(self) -> str:
         """The graph that suits q: every node alone where regressions without edges have most of the weight."""

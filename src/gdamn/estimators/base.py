@@ -25,6 +25,7 @@ from ..graph.graph import Graph
 from ..graph.node_ids import check_ids, id_array, plain_id
 from ..kernels.threads import one_at_a_time
 from ..model.fitted_state import FittedState
+from ..model.metrics import NAMES
 from ..model.settings import BaseSettings
 from ..text import safe
 from .model_file import FORMAT, read_model
@@ -41,6 +42,13 @@ SELECTION = {
     "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
 }
 """What the setting ``selection`` means; methods without it choose by accuracy."""
+
+
+def selection_rule(settings: BaseSettings) -> str:
+    """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
+    if settings.metric != "accuracy":
+        return SELECTION["accuracy"].replace("accuracy", NAMES[settings.metric], 1)
+    return SELECTION[getattr(settings, "selection", "accuracy")]
 
 
 P = ParamSpec("P")
@@ -140,9 +148,7 @@ class NodeClassifier:
         self.node_ids_ = g.node_ids
         self.protocol_ = {
             "split": _plain_split(g.meta.get("split", "given masks")),
-            "selection": SELECTION[getattr(self.settings_, "selection", "accuracy")]
-            if g.val_mask.any()
-            else "last epoch (no validation nodes)",
+            "selection": selection_rule(self.settings_) if g.val_mask.any() else "last epoch (no validation nodes)",
             "seed": self.settings_.seed,
         }
         return self

@@ -254,12 +254,13 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     spec, settings = search.spec, {**search.spec.settings, **settings}
     data = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
     config = {**data, "method": spec.method, "settings": settings, "versions": versions()}
-    value = kept_value(search.out, config)
+    key = score_key(search.metric)
+    value = kept_value(search.out, config, key)
     if value is None:
         model = make(spec.method, spec.dataset, seed=seed, overrides=settings)
         with keeping(Store(search.out).checkpoints(config)):
-            value = float(model.fit(search.graphs[seed]).best_epoch_[score_key(search.metric)])
-        keep_value(search.out, config, value)
+            value = float(model.fit(search.graphs[seed]).best_epoch_[key])
+        keep_value(search.out, config, value, key)
     return value
 
 

@@ -106,14 +106,14 @@ def failed_in_a_row(study: optuna.Study) -> int:
     return count
 
 
-def keep_value(out: Path, config: Mapping[str, Any], value: float) -> None:
+def keep_value(out: Path, config: Mapping[str, Any], value: float, key: str = "val_accuracy") -> None:
     """Keep the validation score of a finished fit beside its checkpoints, until its trial has ended."""
-    Store(out).write(_value_path(out, config), {"score": value})
+    Store(out).write(_value_path(out, config), {key: value})
 
 
-def kept_value(out: Path, config: Mapping[str, Any]) -> float | None:
+def kept_value(out: Path, config: Mapping[str, Any], key: str = "val_accuracy") -> float | None:
     """The validation score of a fit that an earlier attempt at the trial finished; None where it must be fitted."""
-    value = Store(out).read(_value_path(out, config)).get("score")
+    value = Store(out).read(_value_path(out, config)).get(key)
     return float(value) if isinstance(value, (int, float)) else None
 
 

@@ -10,7 +10,7 @@ from unequal import unequal_graph
 from gdamn import GDAMN
 from gdamn.errors import ConfigError
 from gdamn.estimators.registry import METHODS, make
-from gdamn.model.metrics import confusion, precision_recall
+from gdamn.model.confusion import confusion, precision_recall
 
 FEW = {"pretrain_epochs": 40, "epochs": 30, "em_iterations": 1, "start": "graph", "hidden": 16, "threads": 1}
 TRAINED = [name for name in METHODS if name != "lpa"]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 
-from gdamn.model.metrics import METRICS, NAMES, confusion, precision_recall, score, score_key
+from gdamn.model.confusion import confusion, precision_recall, score
+from gdamn.model.metrics import METRICS, NAMES, score_key
 
 SCIKIT = {
     "accuracy": accuracy_score,

@@ -21,8 +21,9 @@ from ..kernels.memory import kept_arrays
 from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
 from ..model.adjacency import Adjacency
+from ..model.confusion import confusion, score
 from ..model.inputs import Block
-from ..model.metrics import confusion, score, score_key
+from ..model.metrics import score_key
 from ..model.problem import Labelled
 from .checkpoint import Checkpoint, Part
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.metrics import Floats, Ints, confusion, precision_recall
+from ..model.confusion import Floats, Ints, confusion, precision_recall
 from ..using.ranking import both_ways, pairs
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..estimators.accuracy import interval, with_nodes
-from ..model.metrics import confusion, score, score_key
+from ..model.metrics import score_key
 from .spread import spread
 
 if TYPE_CHECKING:
@@ -26,6 +24,8 @@ SCORES = ("balanced_accuracy", "macro_f1")
 
 def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """The scores of a fit, and for each class its nodes and how many of them are right; plain data."""
+    from ..model.confusion import confusion, score
+
     found: dict[str, Any] = {score_key(metric, part): None for part in PARTS for metric in SCORES}
     found["by_class"] = {}
     predicted = estimator.predict()
@@ -35,7 +35,7 @@ def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
             continue
         table = confusion(graph.labels[chosen], predicted[chosen], graph.num_classes)
         found.update({score_key(metric, part): score(table, metric) for metric in SCORES})
-        counts = zip(graph.class_names, table.sum(axis=1).tolist(), np.diag(table).tolist(), strict=True)
+        counts = zip(graph.class_names, table.sum(axis=1).tolist(), table.diagonal().tolist(), strict=True)
         found["by_class"][part] = [{"class": name, "nodes": nodes, "right": right} for name, nodes, right in counts]
     return found
 

@@ -139,7 +139,7 @@ class GRANDClassifier(NetworkClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Cross-entropy of every augmentation, and their distance from the sharpened mean prediction."""
-        s, target = self.settings, pretrain_target(problem.labels, problem.counts)
+        s, target = self.settings, pretrain_target(problem)
         grand = cast(GRAND, network)
 
         def loss(step: Key) -> dict[str, Tensor]:

@@ -48,7 +48,7 @@ class LPAClassifier(NodeClassifier):
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
-        watch = Watch(progress)
+        watch = Watch(progress, metric=s.metric)
         with reproducible_threads(s.threads):
             problem = make_problem(graph, "none", 0.0, choose_device(s.device))
             adjacency = neighbours(problem.structure, s.norm, problem.device)
@@ -64,7 +64,7 @@ class LPAClassifier(NodeClassifier):
                     "epoch": step,
                     "loss": (f - before).abs().mean().item(),  # how much the step changed
                     "coverage": (f.sum(1) > 0).float().mean().item(),
-                    **evaluate(problem, probabilities.clamp_min(1e-12).log()),
+                    **evaluate(problem, probabilities.clamp_min(1e-12).log(), s.metric),
                 }
                 watch.record(record, s.epochs, started, partial(dict, probabilities=probabilities))
         assert watch.best is not None

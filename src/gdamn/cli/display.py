@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..estimators import accuracy
-from ..runs.text import mean_std, percent
+from ..model.metrics import NAMES, score_key
+from ..runs.text import mean_std, percent, score_text
 from ..text import safe
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
         means = (mean_std(part["mean"], part["std"]) for part in (test, val))
         table.add_row("mean ± std", *means, "", "", style="bold")
     console().print(table)
+    show_scores(summary)
     if test.get("nodes") or val.get("nodes"):
         note(INTERVAL)
     show_remarks(summary)
@@ -161,6 +163,27 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
     for line in summary.get("notes", ()):
         note(line)
     note(f"Results are in {out}; repeat the run with: gdamn train --config {out}/config.toml")
+
+
+def show_scores(summary: Mapping[str, Any]) -> None:
+    """Accuracy beside the scores that count every class alike; nothing for runs of earlier versions."""
+    from ..runs.class_scores import lowest_recall
+
+    parts = {"test": "test", "val": "validation"}
+    parts = {part: name for part, name in parts.items() if summary.get("recall", {}).get(part)}
+    if not parts:
+        return
+    lowest = {part: lowest_recall(summary["recall"][part]) for part in parts}
+    rows = [
+        *(
+            (name, *(score_text(summary.get(score_key(metric, part))) for part in parts))
+            for metric, name in NAMES.items()
+        ),
+        ("lowest recall", *(score_text(lowest[part]) for part in parts)),
+        ("of class", *(safe((lowest[part] or {}).get("class", "–"))[:24] for part in parts)),
+    ]
+    columns = ("score", *parts.values())
+    show_rows("Scores", columns, rows, right=columns[1:])
 
 
 def show_remarks(summary: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from ..kernels import Key
 from ..kernels.place import Place
 from ..model.label_network import LabelNetwork
+from ..model.metrics import score_key
 from ..model.objectives import e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
 from ..model.problem import Labelled
 from ..model.propagators import draws, make_propagator
@@ -109,9 +110,9 @@ class EM:
         return opinion
 
     def reached(self, name: str) -> float:
-        """The best validation accuracy of a pre-training."""
+        """The best validation score of a pre-training."""
         records = [record for record in self.watch.history if record["start"] == name]
-        return max((record["val_accuracy"] for record in records), default=0.0)
+        return max((record[score_key(self.s.metric)] for record in records), default=0.0)
 
     def choose_start(self, name: str) -> None:
         """Go on, with q and p, on the graph of this name."""
@@ -143,7 +144,7 @@ class EM:
         else:
             graph = domain.start_graph(name)
             beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-            target = pretrain_target(self.problem.labels, self.problem.counts)
+            target = pretrain_target(self.problem)
         extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
         key = self.root.fold("pre-train").fold(name)
         return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
@@ -235,7 +236,7 @@ class EM:
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
-            record = {**where, **values, **evaluate(problem, logits)}
+            record = {**where, **values, **evaluate(problem, logits, s.metric)}
             self.watch.record(record, epochs, started, None if extra is None else state)
 
         def save() -> Tree:
@@ -293,14 +294,17 @@ class EM:
         The temperature makes q as sure of the other nodes, on average, as the calibrated opinion is.
         """
         best, state, opinion = self.watch.best, self.watch.best_state, self.multihop
-        if best is None or state is None:
+        if best is None or state is None or not opinion.judged.any():
             return
         rest = self.problem.rest
         probabilities = F.softmax(state["logits"][rest], dim=1).cpu().numpy()
         confidence = opinion.probabilities[rest].amax(1).mean().item() if len(rest) else 1.0
         self.watch.best = {
             **best,
-            "cross_fitted": {"accuracy": opinion.accuracy(self.problem.train_labels), "nodes": len(opinion.held_out)},
+            "cross_fitted": {
+                "accuracy": opinion.accuracy(self.problem.train_labels),
+                "nodes": int(opinion.judged.sum()),
+            },
             "temperature": matching_temperature(probabilities, confidence),
         }
 

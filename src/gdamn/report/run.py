@@ -106,7 +106,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page:
         "overview": overview.overview(run, fit),
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
-        "classes": sections.classes(results, fit),
+        "classes": sections.classes(run, results, fit),
         "evaluated": EVALUATED.get(fit.evaluated, ""),
         "learning": sections.learning(results, fit),
         "attention": attention.attention(run, results, fit),

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, DataError, in_short
+from ..model.metrics import score_key
 from ..system.reading import read_json
+from .class_scores import PARTS, SCORES
 from .spec import RunSpec
 
 __all__ = ["check_result", "read_json"]
@@ -55,7 +57,22 @@ def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
         values = result.get(name, [0] * seeds)
         if not isinstance(values, list) or len(values) != seeds or not all(_is_number(each, MOST) for each in values):
             return f"its {name} isn't a number per seed"
-    return "" if isinstance(result.get("versions", {}), dict) else "its versions have the wrong type"
+    if not isinstance(result.get("versions", {}), dict):
+        return "its versions have the wrong type"
+    for key in (score_key(metric, part) for part in PARTS for metric in SCORES):
+        if key in result and not (isinstance(result[key], dict) and _is_spread(result[key], seeds)):
+            return f"its {key} isn't mean, std and a share per seed"
+    return "" if _are_recalls(result.get("recall", {}), seeds) else "its recall isn't a share per class and seed"
+
+
+def _are_recalls(recall: Any, seeds: int) -> bool:
+    """Whether it is what :func:`gdamn.runs.class_scores.over_seeds` makes."""
+    if not isinstance(recall, dict) or not set(recall) <= set(PARTS):
+        return False
+    if not all(isinstance(rows, list) for rows in recall.values()):
+        return False
+    rows = [row for rows in recall.values() for row in rows]
+    return all(isinstance(r, dict) and isinstance(r.get("class"), str) and _is_spread(r, seeds) for r in rows)
 
 
 def _is_spread(spread: Mapping[str, Any], seeds: int) -> bool:
@@ -66,10 +83,18 @@ def _is_spread(spread: Mapping[str, Any], seeds: int) -> bool:
     nodes = spread.get("nodes", [None] * seeds)
     if not isinstance(nodes, list) or len(nodes) != seeds or not all(n is None or _is_count(n) for n in nodes):
         return False
+    ends = spread.get("interval_95", [None] * seeds)
+    if not isinstance(ends, list) or len(ends) != seeds or not all(e is None or _is_interval(e) for e in ends):
+        return False
     mean, std = spread.get("mean"), spread.get("std")
     if mean is None:
         return std is None and all(v is None for v in each)
     return _is_number(mean, 1) and _is_number(std, 1)
+
+
+def _is_interval(value: Any) -> bool:
+    """Whether it is a low and a high share."""
+    return isinstance(value, list) and len(value) == 2 and all(_is_number(end, 1) for end in value)
 
 
 def _is_count(value: Any) -> bool:

@@ -155,6 +155,19 @@ def test_the_opinion_is_right_and_sure_to_the_degree_that_it_is(graph: Graph) ->
     assert opinion.accuracy(torch.as_tensor(graph.labels[graph.train_mask])) > 0.8
 
 
+def test_two_labels_are_enough_to_start_and_judge_nothing(graph: Graph) -> None:
+    """One label a class: none can be left out, so there is no accuracy, and no temperature."""
+    train = np.zeros(graph.num_nodes, bool)
+    train[[np.flatnonzero(graph.labels == 0)[0], np.flatnonzero(graph.labels == 1)[0]]] = True
+    two = dataclasses.replace(graph, train_mask=train, test_mask=~train)
+    opinion = multihop_opinion(problem_of(two))
+    assert not opinion.judged.any()
+    assert torch.isfinite(opinion.probabilities).all()
+    model = GDAMN(**SHORT).fit(two)
+    assert "cross_fitted" not in model.best_epoch_
+    assert "temperature" not in model.best_epoch_
+
+
 def test_edges_that_say_nothing_lose_to_features() -> None:
     """Edges between any classes in groups of their own, features that decide: q starts without edges."""
     generator = np.random.default_rng(0)

@@ -47,16 +47,18 @@ class Opinion:
     Attributes:
         probabilities: [N, C] of every node, by models that have seen all labels.
         held_out: [L, C] of the labelled nodes, by models that have not seen the node's label.
+        judged: [L] whether there are such models; not where a class would be left with no label at all.
         weights: of every candidate, "features, penalty".
     """
 
     probabilities: Tensor
     held_out: Tensor
+    judged: Tensor
     weights: dict[str, float]
 
     def accuracy(self, labels: Tensor) -> float:
-        """The cross-fitted accuracy on the labelled nodes, whose classes [L] these are."""
-        return float((self.held_out.argmax(1) == labels.cpu()).double().mean())
+        """The cross-fitted accuracy on the labelled nodes that were judged; [L] are the classes of all."""
+        return float((self.held_out.argmax(1) == labels.cpu())[self.judged].double().mean())
 
     @property
     def graph(self) -> str:
@@ -100,7 +102,10 @@ def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: 
 
     targets = problem.labels[problem.train].double().cpu()
     rows = torch.ones(len(targets), dtype=torch.float64) if row_weights is None else row_weights.double().cpu()
-    left_out = torch.from_numpy(np.stack(list(splits(targets.argmax(1).numpy(), seed))))
+    if problem.class_weights is not None:
+        rows = rows * problem.class_weights[problem.train_labels].double().cpu()
+    masks = list(splits(targets.argmax(1).numpy(), seed))
+    left_out = torch.from_numpy(np.array(masks, dtype=bool).reshape(len(masks), len(targets)))
     candidates = [
         each for name, h in features() for each in regressions(name, h[problem.train], targets, rows, left_out)
     ]
@@ -113,7 +118,7 @@ def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: 
     for each, weight in zip(candidates, weights, strict=True):
         held += weight * each.held_out.exp()
     named = {f"{each.features}, {each.penalty:g}": weight for each, weight in zip(candidates, weights, strict=True)}
-    return Opinion(total / total.sum(1, keepdim=True), held, named)
+    return Opinion(total / total.sum(1, keepdim=True), held, left_out.any(0), named)
 
 
 def regressions(name: str, h: Tensor, targets: Tensor, rows: Tensor, left_out: Tensor) -> Iterator[Candidate]:
@@ -125,10 +130,10 @@ def regressions(name: str, h: Tensor, targets: Tensor, rows: Tensor, left_out: T
         left_out: [K, L] the nodes that are left out of each fit.
     """
     x, w = h.double().cpu(), None
-    classes = targets.argmax(1).numpy()
+    classes, judged = targets.argmax(1).numpy(), left_out.any(0).numpy()
     for number, penalty in enumerate(PENALTIES):
         w, unseen = cross_fit(x, targets, rows, penalty, left_out, w)
-        t = fit_temperature(unseen.exp().numpy(), classes).value
+        t = fit_temperature(unseen.exp().numpy()[judged], classes[judged]).value  # 1 where none is judged
         calibrated = F.log_softmax(unseen / t, dim=1)
         score = np.log(prior(name, number)) + TEMPER * float(rows @ (targets * calibrated).sum(1))
         yield Candidate(name, penalty, w[-1], t, calibrated, score)

@@ -27,6 +27,7 @@ from gdamn.model.problem import Problem, make_problem
 from gdamn.model.settings import Settings
 from gdamn.model.temperature import matching_temperature, scaled
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
 SHORT = {"pretrain_epochs": 4, "epochs": 3, "hidden": 8, "projection": 8, "threads": 1}
 

@@ -14,7 +14,7 @@ import pytest
 from gdamn import load
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 
 import few_labels  # noqa: E402
 import few_labels_table  # noqa: E402

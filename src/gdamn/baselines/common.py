@@ -31,6 +31,9 @@ from ..model.objectives import pretrain_target, q_loss
 from ..model.problem import Problem, choose_device, make_problem
 from ..model.settings import BaseSettings, TrainedSettings, setting
 
+NORMALIZATIONS = ("auto", "row", "unit", "binary", "standard", "none")
+NORMALIZE = "Features: row, binary, standard, none, auto, or unit: auto with rows divided by their length, not sum."
+
 
 @dataclass(frozen=True)
 class SupervisedSettings(TrainedSettings):
@@ -44,9 +47,7 @@ class SupervisedSettings(TrainedSettings):
     )
     dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
-    normalize: str = setting(
-        "auto", "Features: row, binary, standard, none, or auto.", ("auto", "row", "binary", "standard", "none")
-    )
+    normalize: str = setting("auto", NORMALIZE, NORMALIZATIONS)
 
 
 @dataclass(frozen=True)

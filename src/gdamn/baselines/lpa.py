@@ -23,9 +23,9 @@ class LPASettings(BaseSettings):
     """How labels spread; the seed changes nothing."""
 
     epochs: int = setting(50, "Steps of propagation.", low=1)
-    alpha: float = setting(1.0, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
+    alpha: float = setting(0.9, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
     norm: str = setting(
-        "row", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
+        "sym", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
     )
     keep_known: bool = setting(True, "Set the known labels again after every step.")
 

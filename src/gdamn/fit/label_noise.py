@@ -33,9 +33,9 @@ PRICE = 1.0
 MOST = 0.5
 """The highest noise rate: labels are more often right than wrong."""
 
-ENOUGH = 10
-"""Labels per class, in the mean, from which wrong ones can be told from hard ones: with 5 on Cora, right labels of hard
-classes were taken for wrong."""
+ENOUGH = 20
+"""Labels per class, in the mean, from which wrong labels are claimed. With 5 or 10 on Cora, right labels of hard
+classes were taken for wrong in one of four draws each (docs/wrong-labels.md)."""
 
 Floats = NDArray[np.float64]
 

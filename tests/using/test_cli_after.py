@@ -66,7 +66,7 @@ def gdamn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Command(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("name", ["predict", "refine", "explain", "edges"])
+@pytest.mark.parametrize("name", ["predict", "refine", "explain", "edges", "labels"])
 def test_help_has_an_example(name: str, gdamn: Command) -> None:
     code, out, _ = gdamn(name, "--help")
     assert code == 0

@@ -199,6 +199,18 @@ def show_remarks(summary: Mapping[str, Any]) -> None:
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
     if early is not None:
         note(early)
+    for seed, judged in zip(summary["protocol"]["seeds"], summary.get("label_noise", ()), strict=False):
+        if isinstance(judged, dict):
+            note(f"Seed {seed}: {label_noise_line(judged)}")
+
+
+def label_noise_line(judged: Mapping[str, Any]) -> str:
+    """What a fit did about wrong labels, in one sentence."""
+    if judged.get("rate") is None:
+        return "labels are taken as they are; they are too few to tell wrong ones from hard ones."
+    if not judged.get("corrected"):
+        return "no evidence of wrong training labels; they are taken as they are."
+    return f"about {percent(judged['rate'])} of the training labels seem to be wrong; contradicted ones count less."
 
 
 def noise_line(noise: Mapping[str, float]) -> str:

@@ -138,6 +138,25 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
     show_remarks(*remarks)
 
 
+def show_labels(columns: Mapping[str, Any], summary: str) -> None:
+    """The contradicted labels in their order, and how many there are."""
+    rows = [
+        (
+            safe(row["node"]),
+            safe(row["label"]),
+            percent(row["label_probability"]),
+            safe(row["suggested"]),
+            percent(row["suggested_probability"]),
+        )
+        for row in as_rows(columns)
+    ]
+    names = ("node", "label", "its probability", "suggested", "its probability")
+    if rows:
+        display.show_rows("Labels most likely to be wrong", names, rows, right=names[2:3], wrap=False)
+    display.note(summary)
+    display.note("Probabilities are those of models that have not seen the node's label.")
+
+
 def as_rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A table of columns as one mapping per row."""
     lists = [column.tolist() for column in columns.values()]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..fit.training import Progress, Record
+    from .suspicious_labels import JudgedLabels
 
 __all__ = ["FORMAT", "SELECTION", "NodeClassifier", "as_graph", "read_model"]
 
@@ -248,6 +249,31 @@ class NodeClassifier:
         if not chosen.any():
             raise GraphError(f"Graph '{g.name}' has no labelled node in the {mask} set, so there is nothing to score.")
         return float((self.predict()[chosen] == g.labels[chosen]).mean())
+
+    def suspicious_labels(
+        self, count: int | None = None, split: str = "train", graph: Graph | Data | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The labels that cross-fitted predictions contradict, the most suspicious first, as equally long columns.
+
+        Args:
+            count: at most so many; None: all of them.
+            split: labels of the training nodes (train) or of the validation nodes (val).
+            graph: the graph of the fit, where the model was loaded.
+        """
+        return self.judged_labels(split, graph).table(count)
+
+    def judged_labels(self, split: str = "train", graph: Graph | Data | None = None) -> JudgedLabels:
+        """What models that have not seen a label say of it, for every label (suspicious_labels.py)."""
+        from ..fit.training import reproducible_threads
+        from .suspicious_labels import judged_labels
+
+        self._fitted()
+        g = self.graph_ if graph is None else as_graph(graph)
+        if g is None:
+            raise GraphError("A loaded model doesn't hold the graph's labels; give the graph of the fit, too.")
+        s = self.settings_
+        with reproducible_threads(s.threads):
+            return judged_labels(g, split, getattr(s, "normalize", "auto"), s.seed)
 
     def save(self, path: str | Path) -> Path:
         """Write one file of safetensors with JSON in its header; no pickle."""

@@ -15,6 +15,7 @@ from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
 from ..fit.em import EM
+from ..fit.label_noise import corrected
 from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
@@ -73,9 +74,12 @@ class GDAMN(NodeClassifier):
     def _fit_whole(self, graph: Graph, progress: Progress | None, group: Group | None) -> None:
         """On the whole graph at once, alone or with the other ranks of a group."""
         s = self.settings
+        if s.label_noise == "auto" and group is not None:
+            raise ConfigError("label_noise='auto' judges labels in one process; several ranks need label_noise=none.")
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
         with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
+            problem, label_noise = (problem, None) if s.label_noise == "none" else corrected(problem, s.seed)
             if s.beta == "auto":
                 watch = self._choose_beta(problem, progress)
             else:
@@ -84,6 +88,8 @@ class GDAMN(NodeClassifier):
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        if label_noise is not None:
+            self.best_epoch_ = {**watch.best, "label_noise": label_noise}
         if best_state is None:
             return  # rank 0 has the result
         self.tensors_ = _tensors(moved, best_state)
@@ -97,6 +103,8 @@ class GDAMN(NodeClassifier):
         from ..fit.domains.batched.large import make_large
 
         s, watch = self.settings, Watch(progress, metric=self.settings.metric)
+        if s.label_noise == "auto":
+            raise ConfigError(f"label_noise='auto' needs batch=full, not {mode}; set label_noise to none.")
         if s.beta == "auto":
             raise ConfigError(f"beta='auto' fits five times and needs batch=full, not {mode}; set beta to a number.")
         with reproducible_threads(s.threads, sparing=True):

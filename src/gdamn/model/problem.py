@@ -25,7 +25,7 @@ class Labelled:
     """What a fit sees of the labels. Those outside train and validation never enter it.
 
     Attributes:
-        labels: [N, C] one-hot on training nodes, 0 elsewhere.
+        labels: [N, C] one-hot on training nodes, or distributions (label_noise=auto); 0 elsewhere.
         train: [L] training nodes; rest: [N - L] all others.
         val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
         class_weights: [C] how much a known label of each class counts, 1 in the mean over L; None: all alike.

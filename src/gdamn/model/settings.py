@@ -194,6 +194,12 @@ class Settings(TrainedSettings):
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")
     )
+    label_noise: str = setting(
+        "none",
+        "Known labels are right (none), or weigh less where cross-fitted predictions contradict them, if these show "
+        "that some are wrong (auto).",
+        ("none", "auto"),
+    )
     pretrain_epochs: int = setting(200, "Epochs of q before EM.", low=0)
     epochs: int = setting(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
     em_iterations: int = setting(2, "EM iterations, at most.", low=0)
@@ -311,6 +317,7 @@ BEFORE: dict[str, Setting] = {
     "memory": 0.0,
     "metric": "accuracy",
     "class_weight": "none",
+    "label_noise": "none",
 }
 """Settings that older results don't name, with the values that do what was done then."""
 

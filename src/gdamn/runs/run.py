@@ -191,6 +191,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "val_nodes": nodes["val"],
         **class_scores.class_scores(graph, estimator),
         "before_em": is_before_em(estimator),
+        "label_noise": estimator.best_epoch_.get("label_noise"),
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
@@ -273,6 +274,9 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
     early = [seed for seed, result in zip(spec.seeds, results, strict=True) if result.get("before_em")]
     if early:
         summary["labels_before_em"] = early
+    judged = [result.get("label_noise") for result in results]
+    if any(judged):
+        summary["label_noise"] = judged
     if reports:
         summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
     return summary

@@ -306,6 +306,7 @@ class EM:
                 "nodes": int(opinion.judged.sum()),
             },
             "temperature": matching_temperature(probabilities, confidence),
+            "start_graph": opinion.graph,
         }
 
     def keep_structure(self) -> None:

@@ -13,7 +13,7 @@ VANISHED = 0.25
 CHANGED = 0.5
 """An iteration that gives more than this share of the nodes another class has lost what it began with."""
 
-STABLE = 0.03
+STABLE = 0.1
 """EM ends where an iteration changes no more than this share of the labels, if nothing else can tell when to stop."""
 
 

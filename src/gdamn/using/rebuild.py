@@ -103,7 +103,8 @@ def start_of_em(model: GDAMN) -> str:
 def start_of(model: GDAMN, record: Record) -> str:
     """The start of an epoch of q. Earlier models don't tell: of theirs auto tried the graph, then the features."""
     if "start" in record:
-        return str(record["start"])
+        start = str(record["start"])
+        return str(record.get("start_graph", "graph")) if start == "multihop" else start
     s = model.settings_
     if s.start != "auto" or record.get("iteration", 0) > 0:
         return "graph" if s.start == "auto" else s.start

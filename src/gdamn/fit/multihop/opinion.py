@@ -20,8 +20,8 @@ from torch.nn import functional as F
 
 from ...model.problem import Problem
 from ...model.temperature import fit_temperature
-from .cross_fitting import cross_fit, splits
-from .features import multihop_features
+from .cross_fitting import cross_fit, held_out_log_probabilities, splits
+from .features import depths
 from .logistic import log_probabilities
 
 PENALTIES = (3.0, 1.0, 0.3, 0.1)
@@ -55,34 +55,70 @@ class Opinion:
         return sum(weight for candidate, weight in self.weights.items() if candidate.startswith(name))
 
 
+class Mixture:
+    """Candidates that are calibrated and weighed by what they say of labels that they haven't seen.
+
+    Args:
+        targets: [L, C] the labels, one-hot.
+        rows: [L] weights of the labelled nodes.
+    """
+
+    def __init__(self, targets: Tensor, rows: Tensor) -> None:
+        self.targets, self.rows = targets, rows
+        self.scores: list[float] = []
+        self.held: list[Tensor] = []
+        self.elsewhere: list[Tensor] = []
+
+    def add(self, prior: float, unseen: Tensor, logs: Tensor) -> None:
+        """Add a candidate by its log-probabilities: [L, C] held-out ones of labelled nodes, [n, C] of any nodes."""
+        t = fit_temperature(unseen.exp().numpy(), self.targets.argmax(1).numpy()).value
+        calibrated = F.log_softmax(unseen / t, dim=1)
+        self.scores.append(np.log(prior) + TEMPER * float(self.rows @ (self.targets * calibrated).sum(1)))
+        self.held.append(calibrated.exp())
+        self.elsewhere.append(F.softmax(logs / t, dim=1).cpu())
+
+    @property
+    def weights(self) -> Tensor:
+        """[K] of the candidates."""
+        return torch.softmax(torch.tensor(self.scores, dtype=torch.float64), 0)
+
+    def means(self) -> tuple[Tensor, Tensor]:
+        """[n, C] and [L, C] the weighted means of what the candidates say, and of what they say held-out."""
+        return mean(self.elsewhere, self.weights), mean(self.held, self.weights)
+
+
 def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: int = 0) -> Opinion:
     """The opinion about every node; only the labels of training nodes are read.
+
+    Nodes without edges have a mixture of their own: the same regressions, calibrated and weighed by what they say of
+    labelled nodes that are treated as if they had no edges either.
 
     Args:
         row_weights: [L] of the labelled nodes; None: all the same.
     """
-    train = problem.train.cpu()
     targets = problem.labels[problem.train].double().cpu()
-    classes = targets.argmax(1).numpy()
-    rows = torch.ones(len(train), dtype=torch.float64) if row_weights is None else row_weights.double().cpu()
-    left_out = torch.from_numpy(np.stack(list(splits(classes, seed))))
-    names, scores, held, everywhere = [], [], [], []
-    for name, h in multihop_features(problem.structure, problem.x, problem.device, seed):
-        x, w = h[problem.train].double().cpu(), None
+    rows = torch.ones(len(targets), dtype=torch.float64) if row_weights is None else row_weights.double().cpu()
+    left_out = torch.from_numpy(np.stack(list(splits(targets.argmax(1).numpy(), seed))))
+    isolated = torch.from_numpy(np.flatnonzero(problem.structure.isolated)).to(problem.device)
+    compared = problem.train if len(isolated) else isolated
+    names, every, alone = [], Mixture(targets, rows), Mixture(targets, rows)
+    for depth in depths(problem.structure, problem.x, compared, seed):
+        x, own, w = depth.h[problem.train].double().cpu(), depth.alone.double().cpu(), None
         for number, penalty in enumerate(PENALTIES):
             w, unseen = cross_fit(x, targets, rows, penalty, left_out, w)
-            t = fit_temperature(unseen.exp().numpy(), classes).value
-            calibrated = F.log_softmax(unseen / t, dim=1)
-            names.append(f"{name}, {penalty:g}")
-            scores.append(np.log(prior(name, number)) + TEMPER * float(rows @ (targets * calibrated).sum(1)))
-            held.append(calibrated.exp())
-            everywhere.append(F.softmax(log_probabilities(h, w[-1]) / t, dim=1).cpu())
-    weights = torch.softmax(torch.tensor(scores, dtype=torch.float64), 0)
-    return Opinion(
-        mean(everywhere, weights).to(problem.device),
-        mean(held, weights),
-        dict(zip(names, weights.tolist(), strict=True)),
-    )
+            names.append(f"{depth.name}, {penalty:g}")
+            share = prior(depth.name, number)
+            every.add(share, unseen, log_probabilities(depth.h, w[-1]))
+            if len(isolated):
+                unseen = held_out_log_probabilities(own, w, left_out)
+                alone.add(share, unseen, log_probabilities(depth.h[isolated], w[-1]))
+    probabilities, held_out = every.means()
+    if len(isolated):
+        ours = torch.isin(problem.train, isolated).cpu()
+        probabilities[isolated.cpu()], of_labelled = alone.means()
+        held_out[ours] = of_labelled[ours]
+    weights = dict(zip(names, every.weights.tolist(), strict=True))
+    return Opinion(probabilities.to(problem.device), held_out, weights)
 
 
 def prior(name: str, penalty: int) -> float:

@@ -228,12 +228,37 @@ class NodeClassifier:
     def score_on(self, graph: Graph | Data, mask: str = "test") -> float:
         """Accuracy on a node set of the graph that the model was fitted on."""
         g = as_graph(graph)
-        if g.num_nodes != len(self.probabilities_):
-            raise GraphError(f"The model knows {len(self.probabilities_)} nodes, but the graph has {g.num_nodes}.")
+        self._check_nodes(g)
         chosen = g.mask(mask) & (g.labels >= 0)
         if not chosen.any():
             raise GraphError(f"Graph '{g.name}' has no labelled node in the {mask} set, so there is nothing to score.")
         return float((self.predict()[chosen] == g.labels[chosen]).mean())
+
+    def suggest(
+        self, count: int, graph: Graph | Data | None = None, *, rule: str = "diverse"
+    ) -> dict[str, NDArray[Any]]:
+        """A table of nodes to label next, with reasons (gdamn.estimators.suggestions.suggest).
+
+        Args:
+            count: how many nodes.
+            graph: the graph of the fit, for a model that was loaded.
+            rule: ``diverse``, ``coverage`` or ``uncertainty``.
+        """
+        from .predictions import of_fit
+        from .suggestions import suggest
+
+        self._fitted()
+        g = as_graph(graph) if graph is not None else self.graph_
+        if g is None:
+            raise GraphError("A loaded model doesn't hold its graph; call suggest(count, graph) with the graph.")
+        self._check_nodes(g)
+        return suggest(of_fit(self, g), count, rule)
+
+    def _check_nodes(self, graph: Graph) -> None:
+        """Refuse a graph of another number of nodes."""
+        known = len(self.probabilities_)
+        if graph.num_nodes != known:
+            raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
 
     def save(self, path: str | Path) -> Path:
         """Write one file of safetensors with JSON in its header; no pickle."""

@@ -113,3 +113,20 @@ def test_labelled_nodes_without_edges_are_held_out_by_their_features(graph: Grap
     opinion = opinion_of(more)
     assert torch.allclose(opinion.held_out.sum(1), torch.ones(len(opinion.held_out), dtype=torch.float64))
     assert opinion.held_out[-30:].amax(1).mean() < opinion.held_out[:-30].amax(1).mean()
+
+
+def test_a_component_without_a_label_is_judged_by_its_features(graph: Graph) -> None:
+    """A second graph like the first, with noisier features, without a label and without an edge to it."""
+    edges = np.stack([graph.indices, graph.rows])
+    both = Graph.build(
+        np.concatenate([edges, edges + 400], axis=1),
+        np.concatenate([graph.features, graph.features + noise(400, graph.num_features)]),
+        np.concatenate([graph.labels, np.full(400, -1)]),
+        train_mask=np.concatenate([graph.train_mask, np.zeros(400, bool)]),
+    )
+    p, alone = opinion_of(both).probabilities, opinion_of(graph).probabilities
+    right = (p.argmax(1).numpy() == np.tile(graph.labels, 2)).reshape(2, 400).mean(1)
+    confidence = p.amax(1).reshape(2, 400).mean(1)
+    assert right[0] > right[1] > 0.6
+    assert confidence[1] < confidence[0]
+    assert (p[:400].argmax(1) == alone.argmax(1)).float().mean() > 0.95

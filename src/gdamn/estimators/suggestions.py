@@ -50,8 +50,7 @@ SPACE, WITHOUT_FEATURES = "ppr-0.1 centred", "structure"
 def suggest(predictions: Predictions, count: int, rule: str = "diverse") -> dict[str, NDArray[Any]]:
     """A table of at most ``count`` nodes to label next, the most useful first, with the reasons for each.
 
-    Suggested are nodes outside the training, validation and test sets. Of labels only the training and validation
-    masks are read, never a class.
+    Suggested are nodes outside the training, validation and test sets. No class of any node is read here.
 
     Args:
         predictions: of a fitted model; their probabilities [N, C] are calibrated.

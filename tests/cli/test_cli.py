@@ -19,7 +19,8 @@ import pytest
 from gdamn.cli import root as cli
 
 COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
-COMMANDS += ["doctor", "compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges", "labels"]
+COMMANDS += ["doctor", "compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
+COMMANDS += ["labels", "suggest"]
 SEED_FILES = ("predictions.csv", "edges.csv", "model.gdamn")
 FEW = ["--set", "pretrain_epochs=4", "--set", "epochs=3", "--set", "em_iterations=1", "--set", "start=graph"]
 TRAIN = ["train", "wine", "--noise", "0.5", "--seeds", "2", "--first-seed", "3", *FEW]

@@ -157,6 +157,24 @@ def show_labels(columns: Mapping[str, Any], summary: str) -> None:
     display.note("Probabilities are those of models that have not seen the node's label.")
 
 
+def show_suggested(columns: Mapping[str, Any], rule: str, *remarks: str | None) -> None:
+    """The nodes in their order, why each, and what should be known of them."""
+    rows = [
+        (
+            safe(row["node"]),
+            f"{safe(row['predicted'])} {percent(row['confidence'])}",
+            f"{safe(row['second'])} {percent(row['second_probability'])}",
+            f"{row['entropy']:.2f}",
+            f"{row['stands_for']:,}",
+        )
+        for row in as_rows(columns)
+    ]
+    names = ("node", "predicted", "or", "entropy", "stands for")
+    display.show_rows(f"Nodes to label next ({rule})", names, rows, right=names[3:], wrap=False)
+    display.note("Entropy: 0 is sure, 1 knows nothing. Stands for: unlabelled nodes that are likest to this one.")
+    show_remarks(*remarks)
+
+
 def as_rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A table of columns as one mapping per row."""
     lists = [column.tolist() for column in columns.values()]

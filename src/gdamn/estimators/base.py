@@ -10,7 +10,6 @@ import copy
 import dataclasses
 import inspect
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +27,7 @@ from ..model.fitted_state import FittedState
 from ..model.metrics import NAMES
 from ..model.settings import BaseSettings
 from ..text import safe
+from .graph_input import as_graph
 from .model_file import FORMAT, read_model
 
 if TYPE_CHECKING:
@@ -243,8 +243,7 @@ class NodeClassifier:
     def score_on(self, graph: Graph | Data, mask: str = "test") -> float:
         """Accuracy on a node set of the graph that the model was fitted on."""
         g = as_graph(graph)
-        if g.num_nodes != len(self.probabilities_):
-            raise GraphError(f"The model knows {len(self.probabilities_)} nodes, but the graph has {g.num_nodes}.")
+        self._check_nodes(g)
         chosen = g.mask(mask) & (g.labels >= 0)
         if not chosen.any():
             raise GraphError(f"Graph '{g.name}' has no labelled node in the {mask} set, so there is nothing to score.")
@@ -274,6 +273,32 @@ class NodeClassifier:
         s = self.settings_
         with reproducible_threads(s.threads):
             return judged_labels(g, split, getattr(s, "normalize", "auto"), s.seed)
+
+    def suggest(
+        self, count: int, graph: Graph | Data | None = None, *, rule: str = "diverse"
+    ) -> dict[str, NDArray[Any]]:
+        """A table of nodes to label next, with reasons (gdamn.estimators.suggestions.suggest).
+
+        Args:
+            count: how many nodes.
+            graph: the graph of the fit, for a model that was loaded.
+            rule: ``diverse``, ``coverage`` or ``uncertainty``.
+        """
+        from .predictions import of_fit
+        from .suggestions import suggest
+
+        self._fitted()
+        g = as_graph(graph) if graph is not None else self.graph_
+        if g is None:
+            raise GraphError("A loaded model doesn't hold its graph; call suggest(count, graph) with the graph.")
+        self._check_nodes(g)
+        return suggest(of_fit(self, g), count, rule)
+
+    def _check_nodes(self, graph: Graph) -> None:
+        """Refuse a graph of another number of nodes."""
+        known = len(self.probabilities_)
+        if graph.num_nodes != known:
+            raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
 
     def save(self, path: str | Path) -> Path:
         """Write one file of safetensors with JSON in its header; no pickle."""
@@ -325,23 +350,3 @@ def _plain_split(split: Any) -> Any:
     """The name or number of a split, as a file can hold it."""
     plain = plain_id(split)
     return plain if plain is None or isinstance(plain, (int, float, str)) else str(plain)
-
-
-def as_graph(graph: Any) -> Graph:
-    """A Graph from a Graph or a PyTorch Geometric Data."""
-    if isinstance(graph, Graph):
-        return graph
-    if "torch_geometric" in sys.modules:
-        from torch_geometric.data import Data
-
-        if isinstance(graph, Data):
-            return Graph.from_pyg(graph)
-    raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
-
-
-def not_a_graph(value: Any, expected: str) -> str:
-    """One sentence about what was given in the place of a graph."""
-    kind = type(value).__name__
-    hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
-    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(value, str) else hint
-    return f"Expected {expected}, not {kind}{hint}."

@@ -63,3 +63,9 @@ class Structure:
     def off_loop(self) -> NDArray[np.int64]:
         """[E - N] positions of the entries that are edges, not loops; in the order of the graph's CSR."""
         return sealed(np.flatnonzero(~self.loop))
+
+    @cached_property
+    def isolated(self) -> NDArray[np.bool_]:
+        """[N] True where the node has no edge in either direction, only its loop."""
+        pattern = self.pattern
+        return sealed((np.diff(pattern.indptr) == 1) & (np.diff(pattern.t_indptr) == 1))

@@ -54,13 +54,20 @@ def cross_fit(
         start: coefficients to begin with.
 
     Returns:
-        [K + 1, d + 1, C] the coefficients, the last of all rows, and [L, C] the mean log-probabilities by models that
-        have not seen the node's label; all classes alike for a node that was never left out.
+        [K + 1, d + 1, C] the coefficients, the last of all rows, and [L, C] the :func:`held_out_log_probabilities`.
     """
     rows = torch.cat([weights * ~left_out, weights[None]])
     w = fit_logistic(x, targets, rows, penalty, start)
-    total, count = torch.zeros_like(targets), left_out.sum(0)[:, None]
+    return w, held_out_log_probabilities(x, w, left_out)
+
+
+def held_out_log_probabilities(x: Tensor, w: Tensor, left_out: Tensor) -> Tensor:
+    """[L, C] mean log-probabilities of the rows x [L, d] by the models w of :func:`cross_fit` that left them out.
+
+    All classes are alike for a node that was never left out.
+    """
+    total, count = torch.zeros(len(x), w.shape[2], dtype=x.dtype), left_out.sum(0)[:, None]
     for number, mask in enumerate(left_out):
         total[mask] += log_probabilities(x[mask], w[number])
-    uniform = torch.full_like(total, -float(np.log(targets.shape[1])))
-    return w, torch.where(count > 0, total / count.clamp_min(1), uniform)
+    uniform = torch.full_like(total, -float(np.log(w.shape[2])))
+    return torch.where(count > 0, total / count.clamp_min(1), uniform)

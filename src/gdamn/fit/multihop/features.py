@@ -9,11 +9,15 @@ then sums of the same products Â^k X V:
 
 Rows are scaled to length 1 again, in ``centred`` ones after the mean row was taken away. ``structure`` needs no
 features: the leading eigenvectors of Â, scaled by their eigenvalues.
+
+Directions, mean rows and eigenvectors are those of the nodes that have edges. No hop makes the row of an isolated node
+shorter, and each is an eigenvector of its own, so that many of them would decide what the others are described by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -41,6 +45,21 @@ EXTRA = 10
 """Random directions beyond those that are kept, so that the kept ones are accurate."""
 
 
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """Features of all nodes at one depth.
+
+    Attributes:
+        name: such as "ppr-0.1 centred".
+        h: [N, d], rows of length 1, or 0.
+        alone: [A, d] what some nodes' rows would be if they had no edges.
+    """
+
+    name: str
+    h: Tensor
+    alone: Tensor
+
+
 def multihop_features(structure: Structure, x: Block, device: torch.device, seed: int) -> Iterator[tuple[str, Tensor]]:
     """Name and features [N, d] of every depth; rows have length 1, or 0.
 
@@ -49,27 +68,62 @@ def multihop_features(structure: Structure, x: Block, device: torch.device, seed
         x: the features X.
         seed: of the random directions.
     """
+    for depth in depths(structure, x, torch.empty(0, dtype=torch.int64, device=device), seed):
+        yield depth.name, depth.h
+
+
+def depths(structure: Structure, x: Block, nodes: Tensor, seed: int) -> Iterator[Depth]:
+    """Every depth, with the rows that ``nodes`` [A] would have if they had no edges: Â^k X V = X V for all k."""
+    device = nodes.device
     adjacency, generator = gcn_adjacency(structure, device), torch.Generator().manual_seed(seed)
-    nodes = structure.pattern.shape[0]
-    width = WIDTH if nodes <= LARGE else WIDTH // 2
-    h = projected(UnitRows(x), adjacency, width, generator)
-    yield "features", F.normalize(h, dim=1)
+    count, isolated = structure.pattern.shape[0], isolated_nodes(structure, device)
+    width = WIDTH if count <= LARGE else WIDTH // 2
+    h = projected(UnitRows(x), adjacency, width, isolated, generator)
+    own = h[nodes]
+
+    def plain(name: str, h: Tensor) -> Depth:
+        return Depth(name, F.normalize(h, dim=1), F.normalize(own, dim=1))
+
+    def centred(name: str, h: Tensor) -> Depth:
+        middle = mean_row(h, isolated)
+        return Depth(f"{name} centred", shifted(h, middle, isolated), shifted(own, middle, slice(None)))
+
+    yield plain("features", h)
     totals = {alpha: alpha * h for alpha in TELEPORTS}
     for hop in range(1, HOPS + 1):
         h = adjacency.propagate(h, None)
         for alpha, total in totals.items():
             total += (alpha if hop < HOPS else 1.0) * (1 - alpha) ** hop * h
         if hop <= 2:
-            yield f"hops-{hop} centred", centred(h)
+            yield centred(f"hops-{hop}", h)
     for alpha, total in totals.items():
-        yield f"ppr-{alpha}", F.normalize(total, dim=1)
-        yield f"ppr-{alpha} centred", centred(total)
-    yield "structure", eigenvectors(adjacency, min(width // 2, nodes), generator)
+        yield plain(f"ppr-{alpha}", total)
+        yield centred(f"ppr-{alpha}", total)
+    vectors = eigenvectors(adjacency, min(width // 2, count - len(isolated)), isolated, generator)
+    yield Depth("structure", vectors, torch.zeros(len(own), vectors.shape[1], device=device))
 
 
-def centred(h: Tensor) -> Tensor:
-    """Rows [N, d] without their mean, scaled to length 1."""
-    return F.normalize(h - h.mean(0), dim=1)
+def isolated_nodes(structure: Structure, device: torch.device) -> Tensor:
+    """The nodes without edges; none where no node has any, since there are no others to keep them from."""
+    isolated = structure.isolated
+    nodes = np.empty(0, np.int64) if isolated.all() else np.flatnonzero(isolated)
+    return torch.from_numpy(nodes).to(device)
+
+
+def mean_row(h: Tensor, isolated: Tensor) -> Tensor:
+    """[d] the mean of the rows of h [N, d] whose nodes have edges."""
+    if not len(isolated):
+        return h.mean(0)
+    others = torch.ones(len(h), dtype=torch.bool, device=h.device)
+    others[isolated] = False
+    return h[others].mean(0)
+
+
+def shifted(h: Tensor, middle: Tensor, isolated: Tensor | slice) -> Tensor:
+    """Rows of h [n, d] minus the middle, scaled to length 1; 0 where an isolated node has no features either."""
+    unit = F.normalize(h - middle, dim=1)
+    unit[isolated] *= (h[isolated] != 0).any(1, keepdim=True)
+    return unit
 
 
 class UnitRows:
@@ -99,13 +153,14 @@ class UnitRows:
         return spmm_t(self.x.pattern, self.values, left)
 
 
-def projected(x: UnitRows, adjacency: Adjacency, width: int, generator: torch.Generator) -> Tensor:
-    """X V [N, d] for the d leading right singular vectors V of Â² X; X itself where it isn't wider than d."""
+def projected(x: UnitRows, adjacency: Adjacency, width: int, isolated: Tensor, generator: torch.Generator) -> Tensor:
+    """X V [N, d] for the d leading right singular vectors V of Â² X, isolated rows left out; X itself if not wider."""
     device = adjacency.values.device
     if x.width <= width:
         return x.times(torch.eye(x.width, device=device))
 
     def two_hops(h: Tensor) -> Tensor:
+        h[isolated] = 0
         return adjacency.propagate(adjacency.propagate(h, None), None)
 
     basis = torch.randn(x.width, width + EXTRA, generator=generator).to(device)
@@ -116,10 +171,12 @@ def projected(x: UnitRows, adjacency: Adjacency, width: int, generator: torch.Ge
     return x.times(basis @ directions)
 
 
-def eigenvectors(adjacency: Adjacency, count: int, generator: torch.Generator) -> Tensor:
-    """[N, d] the leading eigenvectors of Â times their eigenvalues, rows scaled to length 1."""
+def eigenvectors(adjacency: Adjacency, count: int, isolated: Tensor, generator: torch.Generator) -> Tensor:
+    """[N, d] the leading eigenvectors of Â times their eigenvalues, rows scaled to length 1; 0 for isolated nodes."""
     nodes = adjacency.structure.pattern.shape[0]
-    basis = torch.randn(nodes, min(count + EXTRA, nodes), generator=generator).to(adjacency.values.device)
+    columns = min(count + EXTRA, nodes - len(isolated))
+    basis = torch.randn(nodes, columns, generator=generator).to(adjacency.values.device)
+    basis[isolated] = 0
     for _ in range(4):
         basis = torch.linalg.qr(adjacency.propagate(adjacency.propagate(basis, None), None))[0]
     moved = adjacency.propagate(basis, None)

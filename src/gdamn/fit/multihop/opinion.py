@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +22,8 @@ from torch.nn import functional as F
 
 from ...model.problem import Problem
 from ...model.temperature import fit_temperature
-from .cross_fitting import cross_fit, splits
-from .features import multihop_features
+from .cross_fitting import cross_fit, held_out_log_probabilities, splits
+from .features import Depth, depths
 from .logistic import log_probabilities
 
 PENALTIES = (3.0, 1.0, 0.3, 0.1)
@@ -67,6 +68,20 @@ class Opinion:
         return "features" if alone > 0.5 else "graph"
 
 
+class Known(NamedTuple):
+    """The labelled nodes.
+
+    Attributes:
+        targets: [L, C] their labels, one-hot or as distributions.
+        rows: [L] their weights.
+        left_out: [K, L] those that are left out of each fit.
+    """
+
+    targets: Tensor
+    rows: Tensor
+    left_out: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A regression on one kind of features.
@@ -88,55 +103,95 @@ class Candidate:
     score: float
 
 
+class Mixture:
+    """Candidates, each with the weight that its score gives it."""
+
+    def __init__(self, candidates: list[Candidate]) -> None:
+        self.candidates = candidates
+        scores = torch.tensor([each.score for each in candidates], dtype=torch.float64)
+        self.weights: list[float] = torch.softmax(scores, 0).tolist()
+
+    def add_to(self, total: Tensor, name: str, h: Tensor) -> None:
+        """Add to the mean opinion [n, C] what the candidates on features of this name say of nodes, h [n, d]."""
+        for each, weight in zip(self.candidates, self.weights, strict=True):
+            if each.features == name and weight > NEGLIGIBLE:
+                total += weight * F.softmax(log_probabilities(h, each.coefficients) / each.temperature, dim=1)
+
+    def held_out(self) -> Tensor:
+        """[L, C] the mean opinion about labelled nodes by models that have not seen the node's label."""
+        both = zip(self.candidates, self.weights, strict=True)
+        return torch.stack([weight * each.held_out.exp() for each, weight in both]).sum(0)
+
+
 def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: int = 0) -> Opinion:
     """The opinion about every node; only the labels of training nodes are read.
 
-    The features are made twice, once to learn and once to predict, since those of all candidates need much memory.
+    Nodes without edges have a mixture of their own: the same regressions, calibrated and weighed by what they say of
+    labelled nodes that are treated as if they had no edges either. The features are made twice, once to learn and once
+    to predict, since those of all candidates need much memory.
 
     Args:
         row_weights: [L] of the labelled nodes; None: all the same.
     """
+    known = known_nodes(problem, row_weights, seed)
+    isolated = torch.from_numpy(np.flatnonzero(problem.structure.isolated)).to(problem.device)
+    compared = problem.train if len(isolated) else isolated
 
-    def features() -> Iterator[tuple[str, Tensor]]:
-        return multihop_features(problem.structure, problem.x, problem.device, seed)
+    pairs = [
+        pair
+        for depth in depths(problem.structure, problem.x, compared, seed)
+        for pair in regressions(depth, depth.h[problem.train], known)
+    ]
+    every = Mixture([first for first, _ in pairs])
+    alone = Mixture([second for _, second in pairs if second is not None])
 
+    total, lonely = torch.zeros_like(problem.labels), torch.zeros_like(problem.labels[isolated])
+    for depth in depths(problem.structure, problem.x, compared, seed):
+        every.add_to(total, depth.name, depth.h)
+        alone.add_to(lonely, depth.name, depth.h[isolated])
+    held_out = every.held_out()
+    if len(isolated):
+        total[isolated] = lonely
+        without_edges = torch.isin(problem.train, isolated).cpu()
+        held_out[without_edges] = alone.held_out()[without_edges]
+    names = [f"{each.features}, {each.penalty:g}" for each in every.candidates]
+    weights = dict(zip(names, every.weights, strict=True))
+    return Opinion(total / total.sum(1, keepdim=True), held_out, known.left_out.any(0), weights)
+
+
+def known_nodes(problem: Problem, row_weights: Tensor | None, seed: int) -> Known:
+    """The labels of the training nodes, their weights and their folds."""
     targets = problem.labels[problem.train].double().cpu()
     rows = torch.ones(len(targets), dtype=torch.float64) if row_weights is None else row_weights.double().cpu()
     if problem.class_weights is not None:
         rows = rows * problem.class_weights[problem.train_labels].double().cpu()
     masks = list(splits(targets.argmax(1).numpy(), seed))
-    left_out = torch.from_numpy(np.array(masks, dtype=bool).reshape(len(masks), len(targets)))
-    candidates = [
-        each for name, h in features() for each in regressions(name, h[problem.train], targets, rows, left_out)
-    ]
-    weights = torch.softmax(torch.tensor([each.score for each in candidates], dtype=torch.float64), 0).tolist()
-    total, held = torch.zeros_like(problem.labels), torch.zeros_like(targets)
-    for name, h in features():
-        for each, weight in zip(candidates, weights, strict=True):
-            if each.features == name and weight > NEGLIGIBLE:
-                total += weight * F.softmax(log_probabilities(h, each.coefficients) / each.temperature, dim=1)
-    for each, weight in zip(candidates, weights, strict=True):
-        held += weight * each.held_out.exp()
-    named = {f"{each.features}, {each.penalty:g}": weight for each, weight in zip(candidates, weights, strict=True)}
-    return Opinion(total / total.sum(1, keepdim=True), held, left_out.any(0), named)
+    return Known(targets, rows, torch.from_numpy(np.array(masks, dtype=bool).reshape(len(masks), len(targets))))
 
 
-def regressions(name: str, h: Tensor, targets: Tensor, rows: Tensor, left_out: Tensor) -> Iterator[Candidate]:
-    """The candidates on features [L, d] of the labelled nodes, one per penalty.
+def regressions(depth: Depth, h: Tensor, known: Known) -> Iterator[tuple[Candidate, Candidate | None]]:
+    """The candidates on features h [L, d] of the labelled nodes, one per penalty: as it is, and as if without edges.
 
-    Args:
-        targets: [L, C] labels, one-hot.
-        rows: [L] weights.
-        left_out: [K, L] the nodes that are left out of each fit.
+    The second is None where the depth has no rows ``alone``.
     """
-    x, w = h.double().cpu(), None
-    classes, judged = targets.argmax(1).numpy(), left_out.any(0).numpy()
+    x, own, w = h.double().cpu(), depth.alone.double().cpu(), None
     for number, penalty in enumerate(PENALTIES):
-        w, unseen = cross_fit(x, targets, rows, penalty, left_out, w)
-        t = fit_temperature(unseen.exp().numpy()[judged], classes[judged]).value  # 1 where none is judged
-        calibrated = F.log_softmax(unseen / t, dim=1)
-        score = np.log(prior(name, number)) + TEMPER * float(rows @ (targets * calibrated).sum(1))
-        yield Candidate(name, penalty, w[-1], t, calibrated, score)
+        w, unseen = cross_fit(x, known.targets, known.rows, penalty, known.left_out, w)
+        first = judged(depth.name, number, w[-1], unseen, known)
+        second = None
+        if len(own):
+            unseen = held_out_log_probabilities(own, w, known.left_out)
+            second = judged(depth.name, number, w[-1], unseen, known)
+        yield first, second
+
+
+def judged(name: str, number: int, w: Tensor, unseen: Tensor, known: Known) -> Candidate:
+    """A candidate with the temperature and the score that its held-out log-probabilities [L, C] give it."""
+    classes, judged = known.targets.argmax(1).numpy(), known.left_out.any(0).numpy()
+    t = fit_temperature(unseen.exp().numpy()[judged], classes[judged]).value  # 1 where none is judged
+    calibrated = F.log_softmax(unseen / t, dim=1)
+    score = np.log(prior(name, number)) + TEMPER * float(known.rows @ (known.targets * calibrated).sum(1))
+    return Candidate(name, PENALTIES[number], w, t, calibrated, score)
 
 
 def prior(name: str, penalty: int) -> float:

@@ -16,6 +16,7 @@ from ..runs.spec import folder_name
 from ..system import io
 from ..using.run_folder import RunFolder
 from . import attention, measures, overview, sections
+from . import reference as simple_methods
 from .explorer import Budget, explorer
 from .page import LIMIT, render
 from .seed_fit import EVALUATED, SeedFit, read_seed
@@ -107,6 +108,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page:
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
         "classes": sections.classes(results, fit),
+        "reference": simple_methods.reference(run),
         "evaluated": EVALUATED.get(fit.evaluated, ""),
         "learning": sections.learning(results, fit),
         "attention": attention.attention(run, results, fit),

@@ -195,10 +195,12 @@ def made_split(graph: Graph, options: Options, number: int) -> tuple[Masks, str,
     masks = {"train": train, "val": val, "test": test}
     if not val.any() and not test.any():
         return masks, "all labels train", f"Split: none given, so all {int(known.sum()):,} labelled nodes train."
-    tested = f"{int(test.sum()):,} for the test" if test.any() else "none for a test"
+    parts = {"validation": int(val.sum()), "the test": int(test.sum())}
+    held = [f"{count:,} are held out for {part}" for part, count in parts.items() if count]
+    held += [] if test.any() else ["none for a test"]
     note = (
-        f"Split: none given, so of {int(known.sum()):,} labelled nodes {int(val.sum()):,} are held "
-        f"out for validation and {tested}, in each class alike, with seed {number}."
+        f"Split: none given, so of {int(known.sum()):,} labelled nodes {' and '.join(held)}, in each class alike, with "
+        f"seed {number}."
     )
     return masks, f"held out with seed {number}", note
 

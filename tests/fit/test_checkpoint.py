@@ -29,6 +29,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("gdamn", {**FEW, "start": "similar", "average": 0.9, "draws": 2, "consistency": 1.0, "batch_norm": True}),
     ("gdamn", {**FEW, "pretrain_epochs": 4, "annotate_epochs": 3, "candidates": "all", "tolerance": 0.01}),
     ("gdamn", {**FEW, "em_iterations": 1, "pretrain_epochs": 2, "beta": "auto"}),
+    ("gdamn", {**FEW, "start": "multihop"}),
     ("gdamn-plus", FEW),
     ("gcn", {"epochs": 6}),
     ("deepergcn", {"epochs": 5}),

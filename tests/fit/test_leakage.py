@@ -30,6 +30,30 @@ def scrambled(graph: Graph, keep: np.ndarray, how: str = "other") -> Graph:
     return graph.with_labels(np.where(keep, graph.labels, other if how == "other" else -1))
 
 
+WEIGHED = {"class_weight": "balanced", "metric": "macro_f1"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_class_weights_and_the_metric_read_no_other_label(graph, name):
+    """Balanced weights count the training labels alone, and the score those of validation."""
+    uneven = graph.with_masks(graph.train_mask & (np.cumsum(graph.train_mask) <= 11), graph.val_mask, graph.test_mask)
+    assert len(set(np.bincount(uneven.labels[uneven.train_mask]))) > 1
+    blind = scrambled(uneven, uneven.train_mask | uneven.val_mask)
+    a, b = fit(name, uneven, **WEIGHED), fit(name, blind, **WEIGHED)
+    assert a.history_ == b.history_
+    assert a.best_epoch_ == b.best_epoch_
+    for key, value in a.tensors_.items():
+        assert np.array_equal(value, b.tensors_[key]), key
+    if name != "lpa":  # nothing is trained in it, so no label has a weight
+        plain = fit(name, uneven, metric="macro_f1")
+        assert [r.get("loss") for r in a.history_] != [r.get("loss") for r in plain.history_]  # the weights count
+    pair = [fit(name, g, **WEIGHED, start="graph") for g in (uneven, scrambled(uneven, uneven.train_mask))]
+    losses = [[r.get("loss") for r in model.history_] for model in pair]
+    seen = [[(r.get("val_macro_f1"), r.get("val_loss")) for r in model.history_] for model in pair]
+    assert losses[0] == losses[1]
+    assert seen[0] != seen[1]
+
+
 @pytest.mark.parametrize("how", ["other", "unknown"])
 @pytest.mark.parametrize("name", METHODS)
 def test_labels_outside_train_and_validation_are_never_read(graph, name, how):

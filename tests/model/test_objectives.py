@@ -88,10 +88,12 @@ NODES, TRAIN, REST = 6, torch.tensor([1, 4]), torch.tensor([0, 2, 3, 5])
 COUNTS = Counts(NODES, 0, 2, 4, 0)
 
 
-def labelled(labels: torch.Tensor, train: torch.Tensor, rest: torch.Tensor) -> SimpleNamespace:
-    """What the E-step reads of a problem."""
+def labelled(
+    labels: torch.Tensor, train: torch.Tensor, rest: torch.Tensor, class_weights: torch.Tensor | None = None
+) -> SimpleNamespace:
+    """What pre-training and the E-step read of a problem."""
     counts = Counts(len(labels), 0, len(train), len(rest), 0)
-    return SimpleNamespace(labels=labels, train=train, rest=rest, counts=counts)
+    return SimpleNamespace(labels=labels, train=train, rest=rest, counts=counts, class_weights=class_weights)
 
 
 def known() -> torch.Tensor:
@@ -108,13 +110,30 @@ def likelihood(logits: torch.Tensor, target: torch.Tensor, nodes: torch.Tensor) 
 
 def test_pre_training_is_the_mean_likelihood_of_known_labels_plus_beta_entropy():
     logits = random(NODES, 3)
-    parts = q_loss(logits, pretrain_target(known(), COUNTS), 0.4, NODES)
+    target = pretrain_target(labelled(known(), TRAIN, REST))
+    parts = q_loss(logits, target, 0.4, NODES)
     entropy = Categorical(logits=logits).entropy().mean()  # of all nodes, labelled or not
     torch.testing.assert_close(parts["entropy"], entropy)
     torch.testing.assert_close(parts["loss"], likelihood(logits, known(), TRAIN) / 2 + 0.4 * entropy)
     torch.testing.assert_close(
-        q_loss(logits, pretrain_target(known(), COUNTS), 0.0, NODES)["loss"], likelihood(logits, known(), TRAIN) / 2
+        q_loss(logits, pretrain_target(labelled(known(), TRAIN, REST)), 0.0, NODES)["loss"],
+        likelihood(logits, known(), TRAIN) / 2,
     )
+
+
+@pytest.mark.parametrize("how", ["means", "sums"])
+def test_class_weights_make_a_weighted_mean_over_the_known_labels(how):
+    """Torch's weighted cross-entropy divides by the sum of the weights, too."""
+    classes, weights = torch.tensor([2, 0]), torch.tensor([3.0, 1.0, 0.5]).double()
+    scaled = weights / weights[classes].mean()
+    problem = labelled(known(), TRAIN, REST, scaled)
+    logits = random(NODES, 3)
+    wanted = functional.cross_entropy(logits[TRAIN], classes, weights)
+    torch.testing.assert_close(q_loss(logits, pretrain_target(problem), 0.0, NODES)["loss"], wanted)
+    posterior = torch.softmax(random(NODES, 3, seed=1), 1)
+    found = q_loss(logits, e_step_target(problem, posterior, 0.8, how), 0.0, NODES)["loss"]
+    others = likelihood(logits, posterior, REST)
+    torch.testing.assert_close(found, wanted + 0.2 * others if how == "means" else (2 * wanted + 0.8 * others) / NODES)
 
 
 def test_m_step_loss_is_minus_elbo_plus_beta_entropy():
@@ -150,7 +169,7 @@ def test_losses_without_a_training_or_a_remaining_node():
     every = torch.arange(NODES)
     posterior = torch.softmax(random(NODES, 3), 1)
     assert torch.isfinite(e_step_target(labelled(posterior, every, none), posterior, 0.8, "means")).all()
-    assert torch.isfinite(pretrain_target(known() * 0, Counts(NODES, 0, 0, NODES, 0))).all()
+    assert torch.isfinite(pretrain_target(labelled(known() * 0, none, every))).all()
 
 
 @pytest.mark.parametrize("confidence", [0.0, 0.5, 1.0])

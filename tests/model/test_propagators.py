@@ -169,7 +169,7 @@ def test_normalisation_of_weights(graph, how):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("how", ["auto", "row", "binary", "standard", "none"])
+@pytest.mark.parametrize("how", ["auto", "row", "unit", "binary", "standard", "none"])
 def test_normalisation_of_features(sparse, how):
     rng = np.random.default_rng(0)
     x = (rng.random((20, 6)) * (rng.random((20, 6)) < 0.6)).astype(np.float32)
@@ -181,10 +181,13 @@ def test_normalisation_of_features(sparse, how):
     if how == "row" or (how == "auto" and sparse):
         total = x.sum(1, keepdims=True)
         wanted = x / np.where(total > 0, total, 1)
+    elif how == "unit" and sparse:
+        length = np.linalg.norm(x, axis=1, keepdims=True)
+        wanted = x / np.where(length > 0, length, 1)
     elif how == "binary":
         count = (x != 0).sum(1, keepdims=True)
         wanted = (x != 0) / np.where(count > 0, count, 1)
-    elif how in ("auto", "standard"):
+    elif how in ("auto", "unit", "standard"):
         spread = x.std(0)
         wanted = (x if sparse else x - x.mean(0)) / np.where(spread > 0, spread, 1)
     else:

@@ -284,6 +284,10 @@ def test_the_command_line_sets_simple_methods_beside_gdamn(noisy, tmp_path):
     assert summary["reference"]["edges"]["verdict"] == "hurt"
     assert summary["reference"]["nodes"] == 60
     assert summary["val_accuracy"]["mean"] is None
+    start = summary["reference"]["methods"][-1]  # the same number as the fit has found
+    assert summary["cross_fitted_accuracy"]["per_seed"] == [pytest.approx(start["accuracy"])]
+    assert summary["cross_fitted_accuracy"]["nodes"] == [start["nodes"]]
+    assert "cross-fitted accuracy" in done.stdout
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "Beside simple methods" in page
     assert "logistic regression on features" in page

@@ -6,10 +6,11 @@ import json
 import tomllib
 
 import pytest
+from sklearn.metrics import f1_score
 
 from gdamn.data import load
-from gdamn.errors import ConfigError, DataError
-from gdamn.estimators.registry import METHODS
+from gdamn.errors import ConfigError, DataError, OutputError
+from gdamn.estimators.registry import METHODS, make
 from gdamn.runs import tune as tuning
 from gdamn.runs.replicate import read_result, replicate
 from gdamn.runs.run import run
@@ -35,6 +36,37 @@ def test_a_search_goes_on_and_keeps_its_trials(tmp_path):
     best = tomllib.loads((tmp_path / "best.toml").read_text())
     assert best["settings"] == again["settings"]
     assert RunSpec.from_toml(tmp_path / "best.toml").resolved().settings["hidden"] in SPACE["hidden"]
+
+
+def test_a_search_maximises_the_metric_that_is_asked_for(tmp_path):
+    spec = RunSpec("karate", "gcn", (0,), settings={"metric": "macro_f1"})
+    best = tuning.tune(spec, tmp_path, trials=3, space=SPACE)
+    rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
+    assert [row["val_macro_f1"] for row in rows] == sorted((row["val_macro_f1"] for row in rows), reverse=True)
+    model = make("gcn", "karate", overrides={**best["settings"], "metric": "macro_f1"}).fit(load("karate"))
+    graph = model.graph_
+    wanted = f1_score(graph.labels[graph.val_mask], model.predict()[graph.val_mask], average="macro")
+    assert best["val_macro_f1"] == pytest.approx(wanted)
+    written = tomllib.loads((tmp_path / "best.toml").read_text())
+    assert written["settings"] == {"metric": "macro_f1", **best["settings"]}
+    with pytest.raises(OutputError, match="a search with another metric"):
+        tuning.tune(RunSpec("karate", "gcn", (0,)), tmp_path, trials=4, space=SPACE)
+    with pytest.raises(ConfigError, match="Setting 'metric' is 'recall'"):
+        tuning.tune(RunSpec("karate", "gcn", (0,), settings={"metric": "recall"}), tmp_path, trials=4, space=SPACE)
+    (tmp_path / "space.toml").write_text("metric = ['accuracy']\n")
+    with pytest.raises(ConfigError, match="pass --metric"):
+        tuning.read_space(tmp_path / "space.toml")
+
+
+def test_a_search_of_an_earlier_version_goes_on(tmp_path, monkeypatch):
+    """Its journal names neither a metric nor settings."""
+    older = tuning.open_study
+    monkeypatch.setattr(
+        tuning, "open_study", lambda out, name, now: older(out, name, {k: now[k] for k in ("seeds", "noise", "space")})
+    )
+    search(tmp_path, 1)
+    monkeypatch.undo()
+    assert search(tmp_path, 2)["trials"] == 2
 
 
 def test_a_search_reads_no_test_label(tmp_path, monkeypatch):

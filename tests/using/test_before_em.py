@@ -17,7 +17,7 @@ from gdamn.using.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-SAID = "come from before EM: validation chose an epoch of pre-training"
+SAID = "come from before EM: an epoch of pre-training was chosen"
 OPTIONS = {"num_nodes": 160, "num_classes": 3, "feature_signal": 2.0, "split": 0}
 SETTINGS = {"pretrain_epochs": 25, "epochs": 1, "em_iterations": 1, "start": "graph", "hidden": 8, "threads": 1}
 

@@ -11,16 +11,17 @@ from ..model.adjacency import gcn_adjacency
 from ..model.problem import Problem
 from ..model.propagators import APPNP
 from ..model.settings import setting
-from .common import Forward, NetworkClassifier, NetworkSettings
+from .common import NORMALIZATIONS, NORMALIZE, Forward, NetworkClassifier, NetworkSettings
 
 
 @dataclass(frozen=True)
 class APPNPSettings(NetworkSettings):
-    """The settings of the publication, for a fixed number of epochs in place of its patience."""
+    """The settings of the publication, but for epochs, features and decay (docs/baselines.md)."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
-    epochs: int = setting(400, "Epochs.", low=1)
-    weight_decay: float = setting(5e-3, "L2 on the weight matrices.", low=0)
+    epochs: int = setting(200, "Epochs.", low=1)
+    weight_decay: float = setting(0.02, "L2 on the weight matrices.", low=0)
+    normalize: str = setting("unit", NORMALIZE, NORMALIZATIONS)
     steps: int = setting(10, "K, steps of propagation.", low=0)
     teleport: float = setting(0.1, "α, share of the own prediction in every step.", low=0, high=1)
     dropout_edges: float = setting(0.5, "Dropout of edges, drawn anew in every step.", low=0, high=0.99)

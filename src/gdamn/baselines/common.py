@@ -29,11 +29,14 @@ from ..graph.graph import Graph
 from ..kernels import Key
 from ..model.objectives import pretrain_target, q_loss
 from ..model.problem import Problem, choose_device, make_problem
-from ..model.settings import BaseSettings, setting
+from ..model.settings import BaseSettings, TrainedSettings, setting
+
+NORMALIZATIONS = ("auto", "row", "unit", "binary", "standard", "none")
+NORMALIZE = "Features: row, binary, standard, none, auto, or unit: auto with rows divided by their length, not sum."
 
 
 @dataclass(frozen=True)
-class SupervisedSettings(BaseSettings):
+class SupervisedSettings(TrainedSettings):
     """Settings of everything that learns the known labels by gradient."""
 
     epochs: int = setting(200, "Epochs.", low=1)
@@ -44,9 +47,7 @@ class SupervisedSettings(BaseSettings):
     )
     dropout_input: float = setting(0.5, "Dropout of the features.", low=0, high=0.99)
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
-    normalize: str = setting(
-        "auto", "Features: row, binary, standard, none, or auto.", ("auto", "row", "binary", "standard", "none")
-    )
+    normalize: str = setting("auto", NORMALIZE, NORMALIZATIONS)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ State = dict[str, Any]
 
 
 class NetworkClassifier(NodeClassifier):
-    """A network trained on the known labels alone; the epoch is chosen on validation accuracy."""
+    """A network trained on the known labels alone; the epoch is chosen on validation nodes."""
 
     settings_class: ClassVar[type[BaseSettings]] = NetworkSettings
     settings: SupervisedSettings
@@ -88,7 +89,7 @@ class NetworkClassifier(NodeClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """What an epoch minimises; unless a method says otherwise, the cross-entropy of the known labels."""
-        target = pretrain_target(problem.labels, problem.counts)
+        target = pretrain_target(problem)
         return lambda step: q_loss(forward(step), target, 0.0, problem.counts.nodes)
 
     def groups(self, network: nn.Module) -> list[dict[str, Any]]:
@@ -107,9 +108,10 @@ class NetworkClassifier(NodeClassifier):
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
-        watch = Watch(progress, selection=getattr(s, "selection", "accuracy"))
+        watch = Watch(progress, selection=getattr(s, "selection", "accuracy"), metric=s.metric)
         with reproducible_threads(s.threads):
-            problem = make_problem(graph, s.normalize, s.dropout_input, choose_device(s.device))
+            device = choose_device(s.device)
+            problem = make_problem(graph, s.normalize, s.dropout_input, device, str(s.class_weight))
             root = Key(s.seed).fold(self.method)
             network, forward = self.build(problem, make_generator(root.fold("start")))
             network.to(problem.device)
@@ -138,7 +140,7 @@ class NetworkClassifier(NodeClassifier):
                 weights = {f"network.{name}": value for name, value in copy_state(network).items()}
                 return {"probabilities": F.softmax(logits, dim=1), **weights}
 
-            record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits)}
+            record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits, s.metric)}
             watch.record(record, s.epochs, started, state)
 
         kept = checkpoint.of_fit(self.method, s, problem)

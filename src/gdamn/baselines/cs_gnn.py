@@ -145,10 +145,12 @@ class CSGNNClassifier(NetworkClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Binary cross-entropy of every class, over the known nodes."""
-        target = problem.labels[problem.train]
+        target, weights = problem.labels[problem.train], problem.class_weights
+        of_node = None if weights is None else weights[problem.train_labels][:, None]
         scores = cast(CSGNN, network)
 
         def loss(step: Key) -> dict[str, Tensor]:
-            return {"loss": F.binary_cross_entropy_with_logits(scores(problem.x, step)[problem.train], target)}
+            found = scores(problem.x, step)[problem.train]
+            return {"loss": F.binary_cross_entropy_with_logits(found, target, of_node)}
 
         return loss

@@ -89,7 +89,7 @@ class GCNCSClassifier(GCNClassifier):
             adjacency = neighbours(problem.structure, s.smooth_norm, problem.device)
             answer = smooth(adjacency, answer, *known, s.smooth_alpha, s.steps)
         answer = shares(problem, answer.clamp_min(0))
-        scores = evaluate(problem, answer.clamp_min(1e-12).log())
+        scores = evaluate(problem, answer.clamp_min(1e-12).log(), s.metric)
         del scores["train_accuracy"]  # the base is chosen on validation nodes; this record tells only of them
         watch.best = {"phase": "correct and smooth", "epoch": 0, **scores}
         watch.history.append(watch.best)

@@ -79,7 +79,7 @@ class GCNLPAClassifier(NetworkClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Both cross-entropies over one M."""
-        s, target = self.settings, pretrain_target(problem.labels, problem.counts)
+        s, target = self.settings, pretrain_target(problem)
         weighed = cast(WeighedGCN, network)
 
         def loss(step: Key) -> dict[str, Tensor]:

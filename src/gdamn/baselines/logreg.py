@@ -10,14 +10,16 @@ from torch import nn
 from ..model.problem import Problem
 from ..model.propagators import MLP
 from ..model.settings import setting
-from .common import Forward, NetworkClassifier, SupervisedSettings
+from .common import NORMALIZATIONS, NORMALIZE, Forward, NetworkClassifier, SupervisedSettings
 
 
 @dataclass(frozen=True)
 class LogRegSettings(SupervisedSettings):
-    """The settings of Shchur et al. (2018)."""
+    """The settings of Shchur et al. (2018), but for features and decay (docs/baselines.md)."""
 
     learning_rate: float = setting(0.1, "Adam's learning rate.", low=0)
+    weight_decay: float = setting(0.05, "L2 on the weight matrix.", low=0)
+    normalize: str = setting("unit", NORMALIZE, NORMALIZATIONS)
     dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)
 
 

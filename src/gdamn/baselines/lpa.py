@@ -23,9 +23,9 @@ class LPASettings(BaseSettings):
     """How labels spread; the seed changes nothing."""
 
     epochs: int = setting(50, "Steps of propagation.", low=1)
-    alpha: float = setting(1.0, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
+    alpha: float = setting(0.9, "Share of the neighbours in a step; the rest is the start, F⁰.", low=0, high=1)
     norm: str = setting(
-        "row", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
+        "sym", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
     )
     keep_known: bool = setting(True, "Set the known labels again after every step.")
 
@@ -48,7 +48,7 @@ class LPAClassifier(NodeClassifier):
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         s = self.settings
-        watch = Watch(progress)
+        watch = Watch(progress, metric=s.metric)
         with reproducible_threads(s.threads):
             problem = make_problem(graph, "none", 0.0, choose_device(s.device))
             adjacency = neighbours(problem.structure, s.norm, problem.device)
@@ -64,7 +64,7 @@ class LPAClassifier(NodeClassifier):
                     "epoch": step,
                     "loss": (f - before).abs().mean().item(),  # how much the step changed
                     "coverage": (f.sum(1) > 0).float().mean().item(),
-                    **evaluate(problem, probabilities.clamp_min(1e-12).log()),
+                    **evaluate(problem, probabilities.clamp_min(1e-12).log(), s.metric),
                 }
                 watch.record(record, s.epochs, started, partial(dict, probabilities=probabilities))
         assert watch.best is not None

@@ -14,7 +14,7 @@ from ..model.inputs import Block
 from ..model.problem import Problem
 from ..model.propagators import MLP
 from ..model.settings import setting
-from .common import Forward, NetworkClassifier, SupervisedSettings
+from .common import NORMALIZATIONS, NORMALIZE, Forward, NetworkClassifier, SupervisedSettings
 
 
 class SGC(nn.Module):
@@ -37,13 +37,14 @@ class SGC(nn.Module):
 
 @dataclass(frozen=True)
 class SGCSettings(SupervisedSettings):
-    """The settings of the publication."""
+    """The settings of the publication, but for steps, features and decay (docs/baselines.md)."""
 
     epochs: int = setting(100, "Epochs.", low=1)
     learning_rate: float = setting(0.2, "Adam's learning rate.", low=0)
-    weight_decay: float = setting(1.3e-5, "L2 on the weight matrix.", low=0)
+    weight_decay: float = setting(5e-4, "L2 on the weight matrix.", low=0)
     dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)
-    steps: int = setting(2, "K, how often the features are smoothed.", low=0)
+    normalize: str = setting("unit", NORMALIZE, NORMALIZATIONS)
+    steps: int = setting(4, "K, how often the features are smoothed.", low=0)
 
 
 class SGCClassifier(NetworkClassifier):

@@ -86,6 +86,10 @@ def show_outcome(outcome: Outcome) -> None:
     names = tuple(columns.values())
     rows = [[row[at] for at in columns] for row in report.table_rows(outcome)]
     display.show_rows(title, names, rows, right=names[1:], wrap=False)
+    if any("test_macro_f1" in r for r in outcome.result["results"]):
+        scores = tuple(report.SCORES.values())
+        rows = [[row[at] for at in report.SCORES] for row in report.table_rows(outcome)]
+        display.show_rows("Scores on test nodes, in per cent", scores, rows, right=scores[1:], wrap=False)
     display.note(outcome.result["verdict"])
     footnote = wilcoxon_note(outcome.result["tests"])
     if footnote is not None:

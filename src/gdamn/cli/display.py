@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..estimators import accuracy
-from ..runs.text import mean_std, percent
+from ..model.metrics import NAMES, score_key
+from ..runs.text import mean_std, percent, score_text
 from ..text import safe
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
         means = (mean_std(part["mean"], part["std"]) for _, part in parts)
         table.add_row("mean ± std", *means, "", "", style="bold")
     console().print(table)
+    show_scores(summary)
     if any(part.get("nodes") for _, part in parts):
         note(INTERVAL)
     show_reference(summary.get("reference", {}), first_line is not None)
@@ -178,6 +180,27 @@ def measured_parts(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, A
     return [(name, part) for name, part in parts if part is not None and part["mean"] is not None]
 
 
+def show_scores(summary: Mapping[str, Any]) -> None:
+    """Accuracy beside the scores that count every class alike; nothing for runs of earlier versions."""
+    from ..runs.class_scores import lowest_recall
+
+    parts = {"test": "test", "val": "validation"}
+    parts = {part: name for part, name in parts.items() if summary.get("recall", {}).get(part)}
+    if not parts:
+        return
+    lowest = {part: lowest_recall(summary["recall"][part]) for part in parts}
+    rows = [
+        *(
+            (name, *(score_text(summary.get(score_key(metric, part))) for part in parts))
+            for metric, name in NAMES.items()
+        ),
+        ("lowest recall", *(score_text(lowest[part]) for part in parts)),
+        ("of class", *(safe((lowest[part] or {}).get("class", "–"))[:24] for part in parts)),
+    ]
+    columns = ("score", *parts.values())
+    show_rows("Scores", columns, rows, right=columns[1:])
+
+
 def show_remarks(summary: Mapping[str, Any]) -> None:
     """What people should know before they trust a run: too few validation nodes, and labels from before EM."""
     from ..estimators.chosen_epoch import before_em_sentence
@@ -185,9 +208,9 @@ def show_remarks(summary: Mapping[str, Any]) -> None:
 
     kind, counts = calibrating_nodes(summary)
     if counts:
-        calibration_warning = warning(min(counts))
+        calibration_warning = warning(min(counts), kind)
         if calibration_warning is not None:
-            note(calibration_warning.replace("validation node", f"{kind} node"))
+            note(calibration_warning)
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
     if early is not None:
         note(early)
@@ -197,7 +220,7 @@ def calibrating_nodes(summary: Mapping[str, Any]) -> tuple[str, Sequence[int]]:
     """The nodes that the confidence of each seed rests on: validation ones, or labels that were held out in turn."""
     counts = summary["val_accuracy"].get("nodes") or []
     if not any(counts) and "cross_fitted_accuracy" in summary:
-        return "cross-fitted", summary["cross_fitted_accuracy"].get("nodes") or []
+        return "labelled", summary["cross_fitted_accuracy"].get("nodes") or []
     return "validation", counts
 
 

@@ -10,6 +10,7 @@ import typer
 from ..data.files import TABLES
 from ..errors import ConfigError
 from ..estimators import accuracy
+from ..model.metrics import NAMES, score_key
 from ..runs.spec import RunSpec, folder_name
 from . import display
 from .options import DataRoot
@@ -25,10 +26,13 @@ def tune(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of every trial.")] = 4,
     noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
     space: Annotated[Path | None, typer.Option(help="TOML file with a list of values per setting.")] = None,
+    metric: Annotated[
+        str, typer.Option(help="Validation score to maximise: accuracy, balanced_accuracy or macro_f1.")
+    ] = "accuracy",
     data_root: DataRoot = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the search. Default: runs/tune-DATASET-METHOD.")] = None,
 ) -> None:
-    """Search a method's settings on validation accuracy; a search that was stopped goes on. Test labels stay unread.
+    """Search a method's settings on a validation score; a search that was stopped goes on. Test labels stay unread.
 
     The winner is in best.toml (gdamn train --config takes it), every trial in trials.jsonl. A folder has one search
     at a time.
@@ -38,9 +42,10 @@ def tune(
     if Path(dataset).suffix.lower() in TABLES:
         raise ConfigError(f"gdamn tune reads no tables such as '{dataset}'; save the graph as npz, or name a data set.")
     folder = out or Path("runs") / f"tune-{folder_name(dataset)}-{method}"
+    fixed = {} if metric == "accuracy" else {"metric": metric}
     with display.CountView("trials", trials) as view:
         best = tuning.tune(
-            RunSpec(dataset, method, tuple(range(seeds)), noise),
+            RunSpec(dataset, method, tuple(range(seeds)), noise, settings=fixed),
             folder,
             trials=trials,
             space=tuning.read_space(space) if space else None,
@@ -49,7 +54,8 @@ def tune(
         )
     rows = [(name, value) for name, value in best["settings"].items()]
     nodes = accuracy.count_text(best["val_nodes"])
-    title = f"Best of {best['trials']} trials: validation {100 * best['val_accuracy']:.2f} %, mean over {seeds} seeds"
+    name = "validation" if metric == "accuracy" else f"validation {NAMES[metric]}"
+    title = f"Best of {best['trials']} trials: {name} {100 * best[score_key(metric)]:.2f} %, mean over {seeds} seeds"
     title += f" of {nodes}" if nodes else ""
     display.show_rows(title, ("setting", "value"), rows)
     display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")

@@ -195,12 +195,12 @@ def made_split(graph: Graph, options: Options, number: int) -> tuple[Masks, str,
     masks = {"train": train, "val": val, "test": test}
     if not val.any() and not test.any():
         return masks, "all labels train", f"Split: none given, so all {int(known.sum()):,} labelled nodes train."
-    parts = {"validation": int(val.sum()), "the test": int(test.sum())}
-    held = [f"{count:,} are held out for {part}" for part, count in parts.items() if count]
-    held += [] if test.any() else ["none for a test"]
+    tested = f"{int(test.sum()):,} for the test" if test.any() else "none for a test"
+    held = f"{int(val.sum()):,} are held out for validation and {tested}"
+    if not val.any():
+        held = f"{int(test.sum()):,} are held out for the test"
     note = (
-        f"Split: none given, so of {int(known.sum()):,} labelled nodes {' and '.join(held)}, in each class alike, with "
-        f"seed {number}."
+        f"Split: none given, so of {int(known.sum()):,} labelled nodes {held}, in each class alike, with seed {number}."
     )
     return masks, f"held out with seed {number}", note
 
@@ -209,8 +209,8 @@ def unvalidated(options: Options, train: NDArray[np.bool_], labels: NDArray[np.i
     """What to know of a split without validation nodes."""
     if options.val_share == AUTO and validation_share(AUTO, train, labels) == 0:
         return (
-            f" Labels are few (fewer than {FEW} a class), so none is held out for validation and the last epoch "
-            "counts; --val-share 0.2 holds out a fifth."
+            f" Labels are few (fewer than {FEW} a class on average), so none is held out for validation and the "
+            "last epoch counts; --val-share 0.2 holds out a fifth."
         )
     return " There is no validation node, so the last epoch counts."
 

@@ -43,11 +43,13 @@ def short(accuracy: float | None, nodes: int | None) -> str:
     """``86.4 % (66.7–95.3)`` for a table whose head tells the nodes; without brackets where they aren't known."""
     if accuracy is None or accuracy != accuracy:
         return "–"
-    text = f"{100 * accuracy:.1f} %"
-    if not nodes:
-        return text
-    low, high = interval(accuracy, nodes)
-    return f"{text} ({100 * low:.1f}–{100 * high:.1f})"
+    return with_ends(accuracy, interval(accuracy, nodes) if nodes else None)
+
+
+def with_ends(value: float, ends: Sequence[float] | None) -> str:
+    """``86.4 % (66.7–95.3)`` for a share and the ends of its interval; without brackets where it has none."""
+    text = f"{100 * value:.1f} %"
+    return text if ends is None else f"{text} ({100 * ends[0]:.1f}–{100 * ends[1]:.1f})"
 
 
 def full(accuracy: float | None, nodes: int | None) -> str:

@@ -25,6 +25,7 @@ from ..graph.graph import Graph
 from ..graph.node_ids import check_ids, id_array, plain_id
 from ..kernels.threads import one_at_a_time
 from ..model.fitted_state import FittedState
+from ..model.metrics import NAMES
 from ..model.settings import BaseSettings
 from ..text import safe
 from .model_file import FORMAT, read_model
@@ -41,6 +42,13 @@ SELECTION = {
     "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
 }
 """What the setting ``selection`` means; methods without it choose by accuracy."""
+
+
+def selection_rule(settings: BaseSettings) -> str:
+    """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
+    if settings.metric != "accuracy":
+        return SELECTION["accuracy"].replace("accuracy", NAMES[settings.metric], 1)
+    return SELECTION[getattr(settings, "selection", "accuracy")]
 
 
 P = ParamSpec("P")
@@ -140,12 +148,18 @@ class NodeClassifier:
         self.node_ids_ = g.node_ids
         self.protocol_ = {
             "split": _plain_split(g.meta.get("split", "given masks")),
-            "selection": SELECTION[getattr(self.settings_, "selection", "accuracy")]
-            if g.val_mask.any()
-            else "last epoch (no validation nodes)",
+            "selection": self._selection(g),
             "seed": self.settings_.seed,
         }
         return self
+
+    def _selection(self, graph: Graph) -> str:
+        """How the epoch was chosen, in words."""
+        if graph.val_mask.any():
+            return selection_rule(self.settings_)
+        if "undone" in self.best_epoch_:
+            return f"last epoch before what was undone ({self.best_epoch_['undone']}); no validation nodes"
+        return "last epoch (no validation nodes)"
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""

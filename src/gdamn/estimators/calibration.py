@@ -7,6 +7,7 @@ the cross-fitted one fits T on one half of them and measures on the other, in tu
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ BINS = 15
 
 
 def calibrated(
-    probabilities: NDArray[Any], graph: Graph, wanted: bool = True
+    probabilities: NDArray[Any], graph: Graph, wanted: bool = True, best: Mapping[str, Any] | None = None
 ) -> tuple[NDArray[np.float64], Temperature]:
     """[N, C] the calibrated probabilities of a fitted model for the graph of its fit, and the temperature.
 
@@ -33,16 +34,24 @@ def calibrated(
     Args:
         probabilities: [N, C] as ``predict_proba`` gives them.
         wanted: False leaves them as they are.
+        best: the record of the chosen epoch (``best_epoch_``), whose cross-fitted temperature counts where there are no
+            validation nodes.
     """
-    temperature = temperature_of(probabilities, graph, wanted)
+    temperature = temperature_of(probabilities, graph, wanted, best)
     return scaled(probabilities, temperature.value), temperature
 
 
-def temperature_of(probabilities: NDArray[Any], graph: Graph, wanted: bool = True) -> Temperature:
-    """T from the validation nodes, or 1 where nobody wants it."""
+def temperature_of(
+    probabilities: NDArray[Any], graph: Graph, wanted: bool = True, best: Mapping[str, Any] | None = None
+) -> Temperature:
+    """T from the validation nodes, from the cross-fitting of a fit without them, or 1 where nobody wants it."""
     val = graph.val_mask
     if not wanted:
         return Temperature(1.0, False, "not asked for", int(val.sum()))
+    if not val.any() and best is not None and "temperature" in best:
+        nodes = int(best["cross_fitted"]["nodes"])
+        reason = f"cross-fitted on {nodes:,} labelled node{'s' if nodes > 1 else ''}"
+        return Temperature(float(best["temperature"]), True, reason, nodes, "labelled")
     return fit_temperature(probabilities[val], graph.labels[val])
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def before_em(best: Mapping[str, Any], history: Sequence[Mapping[str, Any]], attention: bool) -> bool:
-    """Whether validation chose an epoch of pre-training, although EM went on after it and weighed the edges.
+    """Whether an epoch of pre-training was chosen, although EM went on after it and weighed the edges.
 
     Args:
         best: the record of the chosen epoch.
@@ -38,7 +38,7 @@ def before_em_sentence(seeds: Sequence[int], number: int) -> str | None:
     named = f"seeds {', '.join(first)} and {last}" if first else f"seed {last}"
     which = f"of {named} " if number > 1 else ""
     return (
-        f"The labels {which}come from before EM: validation chose an epoch of pre-training, while the edge weights "
+        f"The labels {which}come from before EM: an epoch of pre-training was chosen, while the edge weights "
         "are p's after the last EM iteration."
     )
 

@@ -19,6 +19,7 @@ from ..fit.training import Progress, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
 from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, put_back
+from ..model.metrics import score_key
 from ..model.problem import Problem, choose_device
 from ..model.settings import BETAS, PlusSettings, Settings, preset
 from .base import NodeClassifier, arguments_of, as_graph
@@ -78,7 +79,7 @@ class GDAMN(NodeClassifier):
             if s.beta == "auto":
                 watch = self._choose_beta(problem, progress)
             else:
-                watch = EM(WholeDomain(problem), s, Watch(progress)).run().watch
+                watch = EM(WholeDomain(problem), s, Watch(progress, metric=s.metric)).run().watch
             best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
@@ -95,14 +96,14 @@ class GDAMN(NodeClassifier):
         from ..fit.domains.batched.domain import fit_batched
         from ..fit.domains.batched.large import make_large
 
-        s, watch = self.settings, Watch(progress)
+        s, watch = self.settings, Watch(progress, metric=self.settings.metric)
         if s.beta == "auto":
             raise ConfigError(f"beta='auto' fits five times and needs batch=full, not {mode}; set beta to a number.")
         with reproducible_threads(s.threads, sparing=True):
             if mode == "fused":
                 edges = lean.fit_lean(graph, s, watch, device)
             else:
-                problem = make_large(graph, s.normalize, s.dropout_input, device)
+                problem = make_large(graph, s.normalize, s.dropout_input, device, str(s.class_weight))
                 edges = fit_batched(problem, s, watch, mode)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
@@ -110,15 +111,24 @@ class GDAMN(NodeClassifier):
         self.tensors_ = {**_tensors(graph, watch.best_state), **edges}
 
     def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
-        """β from the paper's five values, by the validation accuracy of a whole fit each."""
+        """β from the paper's five values, by the validation score of a whole fit each."""
         if problem.counts.val == 0:
             raise GraphError("beta='auto' chooses on validation nodes, and the graph has none; set beta to a number.")
         best: Watch | None = None
+        chosen_by = score_key(self.settings.metric)
         for beta in BETAS:
-            watch = EM(WholeDomain(problem), replace(self.settings, beta=beta), Watch(progress)).run().watch
+            watch = (
+                EM(
+                    WholeDomain(problem),
+                    replace(self.settings, beta=beta),
+                    Watch(progress, metric=self.settings.metric),
+                )
+                .run()
+                .watch
+            )
             assert watch.best is not None
             watch.best["beta"] = beta
-            if best is None or best.best is None or watch.best["val_accuracy"] > best.best["val_accuracy"]:
+            if best is None or best.best is None or watch.best[chosen_by] > best.best[chosen_by]:
                 best = watch
         assert best is not None
         return best

@@ -74,9 +74,20 @@ def _wrong_type(header: dict[str, Any]) -> str:
     for record in (*header["history"], header["best_epoch"]):
         if type(record.get("iteration", 0)) is not int or not isinstance(record.get("phase", ""), str):
             return "an epoch of its history tells no iteration or phase"
+    if not _is_cross_fitted(header["best_epoch"]):
+        return "what its chosen epoch tells of cross-fitting can't be"
     if not all(type(node) in KEPT for node in header["node_ids"] or []):
         return "a node id is neither number nor text"
     return ""
+
+
+def _is_cross_fitted(best: dict[str, Any]) -> bool:
+    """Whether the temperature of a chosen epoch, where it has one, is a positive number with the nodes it rests on."""
+    if "temperature" not in best and "cross_fitted" not in best:
+        return True
+    numbers = best.get("temperature"), *map((best.get("cross_fitted") or {}).get, ("accuracy", "nodes"))
+    plain = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in numbers)
+    return plain and 0 < numbers[0] < 1e6 and 0 <= numbers[1] <= 1 and 0 <= numbers[2] < 2**53
 
 
 def _wrong_shape(header: dict[str, Any], probabilities: NDArray[Any]) -> str:

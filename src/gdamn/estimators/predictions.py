@@ -69,7 +69,7 @@ class Predictions:
 
 def of_fit(model: NodeClassifier, graph: Graph) -> Predictions:
     """The calibrated predictions of one model for the graph of its fit; no test label is read."""
-    probabilities, temperature = calibration.calibrated(model.predict_proba(), graph)
+    probabilities, temperature = calibration.calibrated(model.predict_proba(), graph, best=model.best_epoch_)
     return Predictions(graph, probabilities, split_names(graph), temperature, {})
 
 

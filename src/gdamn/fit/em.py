@@ -20,14 +20,17 @@ from torch.nn import functional as F
 from ..kernels import Key
 from ..kernels.place import Place
 from ..model.label_network import LabelNetwork
+from ..model.metrics import score_key
 from ..model.objectives import e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
 from ..model.problem import Labelled
 from ..model.propagators import draws, make_propagator
 from ..model.settings import Settings
+from ..model.temperature import matching_temperature
 from . import checkpoint
 from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, QGraph, View
+from .guard import STABLE, collapse
 from .multihop import Opinion
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
@@ -48,6 +51,7 @@ class EM:
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
         self.inferred: dict[str, Any] = {}  # Ŷ, p's posterior and the weights of the last iteration
+        self.safe: dict[str, Any] = {}  # the chosen epoch before the iteration under way, where no validation chooses
         if self.checkpoint is not None:
             self.checkpoint.keep("watch", watch.part())
             self.checkpoint.keep("em", Part(self.state, self.resume))
@@ -73,8 +77,8 @@ class EM:
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3
         for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
             self.iteration, self.opinion = iteration, opinion
+            self.keep_safe()
             key = self.root.fold("iteration").fold(iteration)
-            before = opinion.argmax(1)
 
             labels = self.annotate(opinion, key.fold("annotate"))  # line 6
             self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
@@ -83,11 +87,12 @@ class EM:
             self.inferred = {"labels": labels, "posterior": posterior, **graph.kept}
             opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
-            changed = share_changed(before, opinion.argmax(1), self.problem.place)
-            if s.tolerance > 0 and changed <= s.tolerance:
+            if self.collapsed(opinion) or self.is_stable(opinion):
                 break
         if s.em_iterations:
             self.keep_structure()
+        if self.start == "multihop":
+            self.describe_multihop()
         return self
 
     def pretrain(self) -> Tensor:
@@ -105,9 +110,9 @@ class EM:
         return opinion
 
     def reached(self, name: str) -> float:
-        """The best validation accuracy of a pre-training."""
+        """The best validation score of a pre-training."""
         records = [record for record in self.watch.history if record["start"] == name]
-        return max((record["val_accuracy"] for record in records), default=0.0)
+        return max((record[score_key(self.s.metric)] for record in records), default=0.0)
 
     def choose_start(self, name: str) -> None:
         """Go on, with q and p, on the graph of this name."""
@@ -139,7 +144,7 @@ class EM:
         else:
             graph = domain.start_graph(name)
             beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
-            target = pretrain_target(self.problem.labels, self.problem.counts)
+            target = pretrain_target(self.problem)
         extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
         key = self.root.fold("pre-train").fold(name)
         return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
@@ -231,7 +236,7 @@ class EM:
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
-            record = {**where, **values, **evaluate(problem, logits)}
+            record = {**where, **values, **evaluate(problem, logits, s.metric)}
             self.watch.record(record, epochs, started, None if extra is None else state)
 
         def save() -> Tree:
@@ -257,6 +262,52 @@ class EM:
         """Weight decay until the first EM iteration ends, and after it."""
         return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
 
+    def is_stable(self, opinion: Tensor) -> bool:
+        """Whether the iteration changed so few labels that EM ends."""
+        tolerance = max(self.s.tolerance, STABLE) if self.start == "multihop" else self.s.tolerance
+        return tolerance > 0 and share_changed(self.opinion, opinion, self.problem.place) <= tolerance
+
+    def keep_safe(self) -> None:
+        """Remember the chosen epoch before an iteration, to come back to it if the iteration collapses."""
+        watch = self.watch
+        if (
+            self.problem.counts.val == 0
+            and watch.best_state is not None
+            and self.safe.get("iteration") != self.iteration
+        ):
+            at = next(at for at, record in enumerate(watch.history) if record is watch.best)
+            self.safe = {"iteration": self.iteration, "record": at, "state": watch.best_state}
+
+    def collapsed(self, opinion: Tensor) -> bool:
+        """Whether the iteration is undone, since it lost what it began with (guard.py); the chosen record says so."""
+        reason = collapse(self.opinion, opinion, self.problem.place) if self.safe else None
+        if reason is None:
+            return False
+        self.watch.best_state = self.safe["state"]
+        self.watch.best = self.watch.history[self.safe["record"]]
+        self.watch.best["undone"] = f"EM iteration {self.iteration}: {reason}"
+        return True
+
+    def describe_multihop(self) -> None:
+        """Add to the chosen record what cross-fitting says: the accuracy of the start, and the temperature of q.
+
+        The temperature makes q as sure of the other nodes, on average, as the calibrated opinion is.
+        """
+        best, state, opinion = self.watch.best, self.watch.best_state, self.multihop
+        if best is None or state is None or not opinion.judged.any():
+            return
+        rest = self.problem.rest
+        probabilities = F.softmax(state["logits"][rest], dim=1).cpu().numpy()
+        confidence = opinion.probabilities[rest].amax(1).mean().item() if len(rest) else 1.0
+        self.watch.best = {
+            **best,
+            "cross_fitted": {
+                "accuracy": opinion.accuracy(self.problem.train_labels),
+                "nodes": int(opinion.judged.sum()),
+            },
+            "temperature": matching_temperature(probabilities, confidence),
+        }
+
     def keep_structure(self) -> None:
         """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
         best = self.watch.best_state
@@ -272,7 +323,7 @@ class EM:
         tried = [[name, opinion, q.state_dict()] for name, (opinion, q) in self.tried.items()]
         networks = {"q": self.q.state_dict(), "p": self.p.state_dict()}
         where = {"iteration": self.iteration, "start": self.start, "opinion": self.opinion}
-        return {**where, **networks, "tried": tried}
+        return {**where, **networks, "tried": tried, "safe": self.safe}
 
     def resume(self, kept: Tree) -> None:
         """Go on from such a state."""
@@ -285,9 +336,10 @@ class EM:
             self.tried[name] = opinion.to(self.problem.device), q
         self.q.load_state_dict(kept["q"])
         self.p.load_state_dict(kept["p"])
+        self.safe = kept.get("safe", {})
 
 
 def share_changed(before: Tensor, after: Tensor, place: Place) -> float:
-    """The share of the nodes whose class is another."""
-    changed = (before != after).float()
+    """The share of the nodes whose class is another, from their distributions [N, C]."""
+    changed = (before.argmax(1) != after.argmax(1)).float()
     return (place.sum(changed.sum()) / place.rows_of(changed)).item()

@@ -21,7 +21,9 @@ from ..kernels.memory import kept_arrays
 from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
 from ..model.adjacency import Adjacency
+from ..model.confusion import confusion, score
 from ..model.inputs import Block
+from ..model.metrics import score_key
 from ..model.problem import Labelled
 from .checkpoint import Checkpoint, Part
 
@@ -83,7 +85,8 @@ class Watch:
     """History of a fit, and the state of the epoch that validation chooses.
 
     By ``accuracy`` a tie goes to the lower validation loss, by ``loss`` to the higher accuracy, then to the earlier
-    epoch. Without validation nodes the last epoch is kept. Only epochs recorded with a ``state`` are candidates.
+    epoch. A ``metric`` other than accuracy takes the place of both. Without validation nodes the last epoch is kept.
+    Only epochs recorded with a ``state`` are candidates.
     """
 
     progress: Progress | None = None
@@ -92,6 +95,7 @@ class Watch:
     best: Record | None = None
     best_state: dict[str, Any] | None = None
     selection: str = "accuracy"
+    metric: str = "accuracy"
 
     def record(
         self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
@@ -136,8 +140,9 @@ class Watch:
         return self._rank(record) > self._rank(self.best)
 
     def _rank(self, record: Record) -> tuple[float, float]:
-        accuracy, loss = record["val_accuracy"], record["val_loss"]
-        return (-loss, accuracy) if self.selection == "loss" else (accuracy, -loss)
+        score, loss = record[score_key(self.metric)], record["val_loss"]
+        by_loss = self.selection == "loss" and self.metric == "accuracy"
+        return (-loss, score) if by_loss else (score, -loss)
 
 
 def _check_predictions(state: dict[str, Any], record: Record) -> None:
@@ -150,20 +155,35 @@ def _check_predictions(state: dict[str, Any], record: Record) -> None:
         )
 
 
-def evaluate(problem: Labelled, logits: Tensor) -> Record:
-    """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none)."""
+def evaluate(problem: Labelled, logits: Tensor, metric: str = "accuracy") -> Record:
+    """Accuracy on training nodes; accuracy and loss on validation nodes (None where there are none).
+
+    A ``metric`` other than accuracy has a key of its own beside them.
+    """
+    extra = {} if metric == "accuracy" else {score_key(metric): _validation_score(problem, logits, metric)}
     if not problem.place.whole:
-        return _evaluate_all_parts(problem, logits)
+        return {**_evaluate_all_parts(problem, logits), **extra}
     train = (logits[problem.train].argmax(1) == problem.train_labels).float().mean().item()
     if len(problem.val) == 0:
-        return {"train_accuracy": train, "val_accuracy": None, "val_loss": None}
+        return {"train_accuracy": train, "val_accuracy": None, "val_loss": None, **extra}
     val = logits[problem.val]
     correct = (val.argmax(1) == problem.val_labels).sum().item() / len(problem.val)
     return {
         "train_accuracy": train,
         "val_accuracy": correct,
         "val_loss": F.cross_entropy(val, problem.val_labels).item(),
+        **extra,
     }
+
+
+def _validation_score(problem: Labelled, logits: Tensor, metric: str) -> float | None:
+    """A score on the validation nodes of all processes; None where there are none."""
+    predicted = logits[problem.val].argmax(1).cpu().numpy()
+    table = confusion(problem.val_labels.cpu().numpy(), predicted, problem.num_classes)
+    if not problem.place.whole:
+        counts = torch.as_tensor(table, dtype=torch.float64).to(logits.device)
+        table = problem.place.sum(counts).cpu().numpy()
+    return score(table, metric) if table.any() else None
 
 
 def _evaluate_all_parts(problem: Labelled, logits: Tensor) -> Record:

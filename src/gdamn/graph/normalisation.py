@@ -1,4 +1,4 @@
-"""Features on a scale that networks learn well from: rows by their sum, columns standardised, or as they are."""
+"""Features on a scale that networks learn well from: rows by their sum or length, columns standardised, as they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def automatic(parts: Iterable[Any]) -> str:
 def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
     """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
 
-    Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread and keeps the zeros.
+    ``auto`` is one of these (:func:`automatic`), and so is ``unit``, but that it divides rows by their Euclidean length
+    where auto divides them by their sum: the sum leaves a row of many words with values so small that weight decay
+    holds the weights at 0. Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread
+    and keeps the zeros.
     What is learned from all nodes (what auto means, means and spreads) comes from ``reference``: the features of the
     fit, where others are to be read as it read its own.
     """
@@ -48,12 +51,13 @@ def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
         present = features != 0
         return normalized(present.astype(np.float32), "row")
     sparse = sp.issparse(features)
-    if how == "auto":
+    size = lengths if how == "unit" else sums
+    if how in ("auto", "unit"):
         how = automatic([reference])
     if how == "none" or features.shape[1] == 0:
         return features
     if how == "row":
-        total = np.asarray(features.sum(axis=1), dtype=np.float32).reshape(-1)
+        total = size(features)
         scale = 1 / np.where(np.abs(total) > 0, total, 1)
         if not sparse:
             return features * scale[:, None].astype(np.float32)
@@ -66,6 +70,16 @@ def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
     scaled = features.copy()
     scaled.data = features.data / spread[features.indices]
     return scaled
+
+
+def sums(features: Any) -> NDArray[np.float32]:
+    """[N] the sum of each row."""
+    return np.asarray(features.sum(axis=1), dtype=np.float32).reshape(-1)
+
+
+def lengths(features: Any) -> NDArray[np.float32]:
+    """[N] the Euclidean length of each row."""
+    return np.sqrt(sums(features * features))
 
 
 def columns(features: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -55,9 +55,14 @@ def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor, count: int) -> Te
     return (kl_terms(logits, prior) * weights).sum() / max(count, 1)
 
 
-def pretrain_target(labels: Tensor, counts: Counts) -> Tensor:
-    """Target of pre-training: the mean over L. labels [N, C] are one-hot on training nodes and 0 elsewhere."""
-    return labels / max(counts.train, 1)
+def weighed(labels: Tensor, class_weights: Tensor | None) -> Tensor:
+    """Known labels [L, C], one-hot, each times the weight of its class; the weights [C] have a mean of 1 over L."""
+    return labels if class_weights is None else labels * class_weights
+
+
+def pretrain_target(problem: Labelled) -> Tensor:
+    """Target of pre-training: the mean over L, weighed by class where the setting class_weight says so: [N, C]."""
+    return weighed(problem.labels, problem.class_weights) / max(problem.counts.train, 1)
 
 
 def m_step_target(pseudo_labels: Tensor, counts: Counts) -> Tensor:
@@ -69,13 +74,13 @@ def e_step_target(problem: Labelled, posterior: Tensor, lambda_: float, how: str
     """Target of the E-step: the known labels on L plus λ times p's posterior on U: [N, C].
 
     Args:
-        problem: its labels [N, C], one-hot, are read on its training nodes alone.
+        problem: its labels [N, C], one-hot, are read on its training nodes alone; its class_weights weigh them.
         posterior: [N, C] of p, read on all other nodes.
         how: each part as a mean (means), or both sums divided by N (sums).
     """
     target, counts = torch.zeros_like(posterior), problem.counts
     known, others = (counts.nodes, counts.nodes) if how == "sums" else (max(counts.train, 1), max(counts.rest, 1))
-    target[problem.train] = problem.labels[problem.train] / known
+    target[problem.train] = weighed(problem.labels[problem.train], problem.class_weights) / known
     target[problem.rest] = lambda_ * posterior[problem.rest] / others
     return target
 

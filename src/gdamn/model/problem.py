@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..errors import ConfigError, TrainingError
 from ..graph.graph import Graph
 from ..graph.structure import Structure
 from ..kernels.place import WHOLE, Place
+from .class_weights import class_weights
 from .inputs import Block, feature_block
 from .objectives import Counts
 
@@ -27,6 +28,7 @@ class Labelled:
         labels: [N, C] one-hot on training nodes, 0 elsewhere.
         train: [L] training nodes; rest: [N - L] all others.
         val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
+        class_weights: [C] how much a known label of each class counts, 1 in the mean over L; None: all alike.
     """
 
     labels: Tensor
@@ -36,6 +38,7 @@ class Labelled:
     val_labels: Tensor
     train_labels: Tensor
     device: torch.device
+    class_weights: Tensor | None = field(default=None, kw_only=True)
 
     @property
     def place(self) -> Place:
@@ -100,7 +103,7 @@ class Problem(Labelled):
         x, pattern = self.x, self.structure.pattern
         arrays: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
         arrays += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
-        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values)
+        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values, self.class_weights)
         return arrays + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
 
     def weighed_by_features(self) -> Problem:
@@ -127,11 +130,13 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def make_problem(graph: Graph, normalize: str, dropout_input: float, device: torch.device) -> Problem:
+def make_problem(
+    graph: Graph, normalize: str, dropout_input: float, device: torch.device, class_weight: str = "none"
+) -> Problem:
     """Check that the graph can be learned from, and lay it out on the device."""
     check_learnable(graph)
     x = feature_block(graph.features, normalize, dropout_input, device)
-    return Problem(structure=graph.structure, x=x, device=device, **known_labels(graph, device))
+    return Problem(structure=graph.structure, x=x, device=device, **known_labels(graph, device, class_weight))
 
 
 def check_learnable(graph: Graph) -> None:
@@ -145,13 +150,14 @@ def check_learnable(graph: Graph) -> None:
         raise TrainingError(f"Graph '{graph.name}' has no features; give each node at least one.")
 
 
-def known_labels(graph: Graph, device: torch.device) -> dict[str, Tensor]:
-    """The labels that training may read, as a :class:`Problem` has them."""
+def known_labels(graph: Graph, device: torch.device, class_weight: str = "none") -> dict[str, Any]:
+    """The labels that training may read, as a :class:`Problem` has them, and what each class of them counts."""
     train, val = np.flatnonzero(graph.train_mask), np.flatnonzero(graph.val_mask)
     train_labels = torch.as_tensor(graph.labels[train]).to(device)
     labels = torch.zeros(graph.num_nodes, graph.num_classes, device=device)
     nodes = torch.as_tensor(train).to(device)
     labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
+    weights = class_weights(class_weight, graph.class_names, graph.labels[train])
     return {
         "labels": labels,
         "train": nodes,
@@ -159,4 +165,5 @@ def known_labels(graph: Graph, device: torch.device) -> dict[str, Tensor]:
         "val": torch.as_tensor(val).to(device),
         "val_labels": torch.as_tensor(graph.labels[val]).to(device),
         "train_labels": train_labels,
+        "class_weights": None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(device),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,15 +19,22 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..system import reading
+from .class_weights import as_text
+from .metrics import METRICS
 
 Setting = int | float | str | bool
 
 
 def setting(
-    default: Any, doc: str, choices: tuple[Any, ...] = (), low: float | None = None, high: float | None = None
+    default: Any,
+    doc: str,
+    choices: tuple[Any, ...] = (),
+    low: float | None = None,
+    high: float | None = None,
+    parse: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A field of a settings class with its documentation, its choices or its range."""
-    return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high})
+    """A field of a settings class with its documentation, and its choices, its range, or a function that checks it."""
+    return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high, "parse": parse})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,11 @@ class BaseSettings:
     seed: int = setting(0, "Seed of the initial weights and of all noise.", low=0)
     device: str = setting("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
     threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
+    metric: str = setting(
+        "accuracy",
+        "The validation score that chooses the epoch; one other than accuracy does so where selection is loss, too.",
+        METRICS,
+    )
 
     @classmethod
     def names(cls) -> list[str]:
@@ -88,6 +100,8 @@ def checked(spec: dataclasses.Field[Any], value: Any, kinds: tuple[type, ...]) -
     A whole number is taken for a float, and a scalar of NumPy for Python's.
     """
     name, choices, low, high = spec.name, *(spec.metadata[key] for key in ("choices", "low", "high"))
+    if spec.metadata.get("parse") is not None:
+        return spec.metadata["parse"](value)
     if isinstance(value, np.generic):
         value = value.item()
     if float in kinds and type(value) is int and abs(value) < 1 << 1023:
@@ -129,7 +143,19 @@ PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(BaseSettings):
+class TrainedSettings(BaseSettings):
+    """Settings of every estimator that learns the known labels by gradient."""
+
+    class_weight: str | Mapping[str, float] = setting(
+        "none",
+        "How much the known labels of a class count: all alike (none), each class alike (balanced), or by class name, "
+        "spam=3,ham=1; in Python also {'spam': 3, 'ham': 1}. A class that isn't named counts 1.",
+        parse=as_text,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TrainedSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md.
 
     The defaults are for a graph that nobody has tuned for (docs/accuracy.md); the presets of the paper's data sets
@@ -283,6 +309,8 @@ BEFORE: dict[str, Setting] = {
     "accumulate": False,
     "partitioner": "auto",
     "memory": 0.0,
+    "metric": "accuracy",
+    "class_weight": "none",
 }
 """Settings that older results don't name, with the values that do what was done then."""
 

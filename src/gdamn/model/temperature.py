@@ -38,28 +38,30 @@ class Temperature:
         value: 1 leaves probabilities as they are; more makes them less sure.
         fitted: whether it was fitted.
         reason: for people.
-        nodes: how many validation nodes there are.
+        nodes: how many nodes it rests on: validation nodes, or labelled ones that were cross-fitted.
+        kind: what those nodes are called.
     """
 
     value: float
     fitted: bool
     reason: str
     nodes: int = 0
+    kind: str = "validation"
 
     @property
     def warning(self) -> str | None:
         """What people should know before they trust the confidence, in a sentence."""
-        return warning(self.nodes) if self.fitted or not self.nodes else None
+        return warning(self.nodes, self.kind) if self.fitted or not self.nodes else None
 
 
-def warning(nodes: int) -> str | None:
-    """The warning of a confidence that so many validation nodes calibrate; None where they are enough."""
+def warning(nodes: int, kind: str = "validation") -> str | None:
+    """The warning of a confidence that so many nodes of a kind calibrate; None where they are enough."""
     if nodes == 0:
         return "There are no validation nodes, so the confidence isn't calibrated."
     if nodes >= ENOUGH:
         return None
     return (
-        f"Confidence rests on only {nodes} validation node{'s' if nodes > 1 else ''}: fewer than {ENOUGH} can't tell "
+        f"Confidence rests on only {nodes} {kind} node{'s' if nodes > 1 else ''}: fewer than {ENOUGH} can't tell "
         "how well it is calibrated, so no calibration error is given."
     )
 
@@ -99,6 +101,18 @@ def fit_temperature(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> T
     minimum = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-6})
     reason = f"fitted on {count:,} validation node{'s' if count > 1 else ''}"
     return Temperature(float(math.exp(minimum.x)), True, reason, count)
+
+
+def matching_temperature(probabilities: NDArray[Any], confidence: float) -> float:
+    """The T that makes the mean confidence of these nodes [V, C] this much, within the range that T may have."""
+    if len(probabilities) == 0 or probabilities.shape[1] < 2:
+        return 1.0
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    for _ in range(40):  # a higher T means less confidence
+        middle = (low + high) / 2
+        above = float(scaled(probabilities, math.exp(middle)).max(axis=1).mean()) > confidence
+        low, high = (middle, high) if above else (low, middle)
+    return math.exp(high)
 
 
 def smoothed_nll(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> float:

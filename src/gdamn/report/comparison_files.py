@@ -12,13 +12,15 @@ from ..estimators.accuracy import measured
 from ..runs.compare.engine import Fit, Outcome
 from ..runs.compare.fits import data_name
 from ..runs.compare.verdict import wilcoxon_note
-from ..runs.text import accuracy_text, nodes_text, p_text, signed
+from ..runs.text import accuracy_text, nodes_text, p_text, score_text, signed
 from ..system import io
 
 COLUMNS = (
     "method",
     "test accuracy",
     "validation",
+    "balanced accuracy",
+    "macro F1",
     "seeds",
     "to the highest",
     "p (t-test)",
@@ -27,16 +29,20 @@ COLUMNS = (
     "seconds a fit",
 )
 
-SHORT = {0: "method", 1: "test", 2: "validation", 4: "to top", 7: "p (Holm)", 6: "p (W)", 8: "s a fit"}
+SHORT = {0: "method", 1: "test", 2: "validation", 6: "to top", 9: "p (Holm)", 8: "p (W)", 10: "s a fit"}
 """The columns that fit into a terminal, by their place in :data:`COLUMNS`, and their short names."""
 
-TESTED = (4, 5, 6, 7)
+SCORES = {0: "method", 1: "accuracy", 3: "balanced accuracy", 4: "macro F1"}
+"""The scores on test nodes beside each other, which are a table of their own in a terminal."""
+
+TESTED = (6, 7, 8, 9)
 """The columns that need a test, which one seed can't have."""
 
 HOW_TO_READ = (
     "`to the highest` is the mean difference in points to the method of the highest mean, over the seeds of both. "
     "The p-values are two-sided: how often a difference this large would come up if the two methods were equally good. "
-    "The third one is the first, raised for the number of rows (Holm); below 0.05 it separates two methods."
+    "The third one is the first, raised for the number of rows (Holm); below 0.05 it separates two methods. "
+    "`balanced accuracy` is the mean recall of the classes, `macro F1` the mean F1 of the classes, on test nodes."
 )
 
 
@@ -59,9 +65,10 @@ def table_rows(outcome: Outcome) -> list[tuple[str, ...]]:
     for r in outcome.result["results"]:
         name = r["method"]
         spreads = (accuracy_text(r["test_accuracy"]), accuracy_text(r["val_accuracy"]))
+        scores = (score_text(r.get(key)).replace(" %", "") for key in ("test_balanced_accuracy", "test_macro_f1"))
         seconds = statistics.median(outcome.fits[name, seed]["seconds"] for seed in r["protocol"]["seeds"])
         tested = test_cells(outcome.result["tests"].get(name), name == outcome.result["best"])
-        rows.append((name, *spreads, str(len(r["protocol"]["seeds"])), *tested, f"{seconds:.1f}"))
+        rows.append((name, *spreads, *scores, str(len(r["protocol"]["seeds"])), *tested, f"{seconds:.1f}"))
     return rows
 
 
@@ -122,6 +129,8 @@ def write_csv(path: Path, fits: Mapping[Fit, Mapping[str, Any]]) -> None:
         values = ["" if fit[key] is None else fit[key] for fit in fits.values()]
         cells = [f"{value:.6g}" if isinstance(value, float) else value for value in values]
         columns[key] = np.array(cells, dtype=object)
+    for key in (f"{part}_{score}" for part in ("test", "val") for score in ("balanced_accuracy", "macro_f1")):
+        columns[key] = np.array(["" if fit.get(key) is None else f"{fit[key]:.6g}" for fit in fits.values()], object)
     for part in ("test", "val"):
         entries = [measured(fit[f"{part}_accuracy"], fit.get(f"{part}_nodes")) for fit in fits.values()]
         ends = [each["interval_95"] or ["", ""] for each in entries]

@@ -9,31 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model.confusion import Floats, Ints, confusion, precision_recall
 from ..using.ranking import both_ways, pairs
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+__all__ = [
+    "EdgeCounts",
+    "Floats",
+    "Ints",
+    "class_strength",
+    "confusion",
+    "over_seeds",
+    "precision_recall",
+]
 
 HARD_BINS = 20
 """Bins of the histogram of hard attention."""
 
 CUT_BELOW = 0.5
 """An edge counts as cut where its hard attention is smaller; as in ``summary.json``."""
-
-
-def confusion(labels: Ints, predicted: Ints, classes: int) -> Ints:
-    """[C, C] how many nodes of the class of the row were predicted as the class of the column."""
-    return np.bincount(labels * classes + predicted, minlength=classes * classes).reshape(classes, classes)
-
-
-def precision_recall(table: Ints) -> tuple[Floats, Floats]:
-    """[C] precision and recall of each class; nan where nothing was predicted so, or nothing is of the class."""
-    right = np.diag(table).astype(float)
-    with np.errstate(invalid="ignore"):
-        return right / table.sum(axis=0), right / table.sum(axis=1)
 
 
 def over_seeds(values: Sequence[Floats]) -> tuple[Floats, Floats]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..estimators import accuracy
 from ..estimators.calibration import BINS, Calibration
+from ..model.metrics import METRICS, NAMES, score_key
 from ..model.temperature import ENOUGH, warning
-from ..runs.text import mean_std, percent
+from ..runs.text import mean_std, percent, score_text
 from . import charts, measures
 from .page import Cell, Chart, Table, cells
 from .text import number, visible, whole
@@ -24,6 +25,11 @@ MOST_CLASSES = 60
 """Classes that a matrix shows: of more than that, the most frequent ones."""
 
 ACCURACIES = {"train_accuracy": ("training", "second"), "val_accuracy": ("validation", "first")}
+SCORES = (
+    ("balanced_accuracy", "Balanced accuracy", "mean recall of the classes"),
+    ("macro_f1", "Macro F1", "mean F1 of the classes"),
+)
+"""The scores that count every class alike: their keys, their names, and what they are."""
 FEW_MEASURED = f"Fewer than {ENOUGH} nodes are measured: too few to tell how well the confidence is calibrated."
 LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "first")}
 
@@ -36,6 +42,12 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
         for name, a in (("Test accuracy", test), judged(run, "Validation accuracy", "Cross-fitted accuracy"))
         if a["mean"] is not None
     ]
+    part = "val" if test["mean"] is None else "test"
+    nodes = "validation nodes" if part == "val" else "test nodes"
+    for key, name, what in SCORES:
+        scores = run.summary.get(f"{part}_{key}")
+        if scores is not None and scores["mean"] is not None:
+            rows.append((name, score_text(scores), f"{what}, {nodes}"))
     bins = pooled(results)
     if bins is not None:
         rows.append(("Calibration error", percent(bins.error), f"confidence against accuracy, {pooled_nodes(bins)}"))
@@ -74,7 +86,10 @@ def pooled_nodes(bins: Calibration) -> str:
 
 def caveat(results: Sequence[SeedResult]) -> str | None:
     """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
-    return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
+    fewest = min(results, key=lambda result: result.validation)
+    nothing_held_out = all(result.evaluated == "train" for result in results)
+    measured = None if nothing_held_out or pooled(results) else FEW_MEASURED
+    return warning(fewest.validation, fewest.kind) or measured
 
 
 def seeds(run: RunFolder) -> dict[str, Any]:
@@ -108,7 +123,7 @@ def pooled(results: Sequence[SeedResult]) -> Calibration | None:
     return sum(known[1:], known[0]) if known and len(known) == len(results) else None
 
 
-def classes(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
+def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
     """Precision and recall by class, confusion and calibration; None where no label is known."""
     known = [result.confusion for result in results if result.confusion is not None]
     if not known:
@@ -116,6 +131,7 @@ def classes(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | Non
     bins = pooled(results)
     return {
         "table": class_table(known, fit.graph.class_names),
+        "recall": recall_table(run.summary.get("recall", {})),
         "confusion": confusion_chart(np.sum(known, axis=0), fit.graph.class_names),
         "calibration": None if bins is None else calibration(bins),
     }
@@ -136,6 +152,25 @@ def class_table(tables: Sequence[measures.Ints], names: Sequence[str]) -> Table:
         rows.append(row)
     columns = ("class", "nodes", "precision", "recall")
     return Table("Precision and recall by class", columns, rows, numeric=columns[1:])
+
+
+def recall_table(recall: Mapping[str, Any]) -> Table | None:
+    """The recall of each class on test and validation nodes; None for runs of earlier versions."""
+    parts = {part: name for part, name in (("test", "test"), ("val", "validation")) if recall.get(part)}
+    if not parts:
+        return None
+    columns = ["class"]
+    for name in parts.values():
+        columns += [f"{name} nodes", f"recall, {name}"]
+    rows: list[list[Cell]] = []
+    for entries in zip(*(recall[part] for part in parts), strict=False):
+        name = visible(entries[0]["class"])
+        row: list[Cell] = [(name, name)]
+        for entry in entries:
+            nodes = float(np.mean([count or 0 for count in entry.get("nodes") or [0]]))
+            row += [(whole(nodes), nodes), (score_text(entry), entry["mean"])]
+        rows.append(row)
+    return Table("Recall by class", columns, rows, numeric=columns[1:])
 
 
 def most_frequent(counts: measures.Ints, most: int = MOST_CLASSES) -> measures.Ints:
@@ -215,7 +250,9 @@ def chosen_epoch(fit: SeedFit) -> str:
     if value is None and isinstance(best.get("cross_fitted"), Mapping):
         return chosen_without_validation(best)
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
-    return where + ("" if value is None else f", validation accuracy {accuracy.full(value, fit.temperature.nodes)}")
+    text = where + ("" if value is None else f", validation accuracy {accuracy.full(value, fit.temperature.nodes)}")
+    others = [(NAMES[metric], best.get(score_key(metric))) for metric in METRICS if metric != "accuracy"]
+    return text + "".join(f", validation {name} {percent(score)}" for name, score in others if isinstance(score, float))
 
 
 def chosen_without_validation(best: Mapping[str, Any]) -> str:

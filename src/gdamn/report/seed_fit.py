@@ -56,7 +56,7 @@ def read_seed(run: RunFolder, seed: int) -> SeedFit:
     """Load the model of a seed, and the graph that it was trained on."""
     header, tensors = run.saved(seed)
     graph = run.graph(seed)
-    probabilities, temperature = calibrated(tensors["probabilities"], graph)
+    probabilities, temperature = calibrated(tensors["probabilities"], graph, best=header["best_epoch"])
     attention = "edge.hard" in tensors
     return SeedFit(
         seed=seed,

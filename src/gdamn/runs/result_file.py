@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, DataError, in_short
+from ..model.metrics import score_key
 from ..system.reading import read_json
+from .class_scores import PARTS, SCORES
 from .spec import RunSpec
 
 __all__ = ["check_result", "read_json"]
@@ -60,6 +62,11 @@ def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
     cross_fitted = result.get("cross_fitted_accuracy")
     if cross_fitted is not None and not (isinstance(cross_fitted, dict) and _is_spread(cross_fitted, seeds)):
         return "its cross_fitted_accuracy isn't mean, std and a share per seed"
+    for key in (score_key(metric, part) for part in PARTS for metric in SCORES):
+        if key in result and not (isinstance(result[key], dict) and _is_spread(result[key], seeds)):
+            return f"its {key} isn't mean, std and a share per seed"
+    if not _are_recalls(result.get("recall", {}), seeds):
+        return "its recall isn't a share per class and seed"
     return "" if is_reference(result.get("reference", {})) else "its reference has the wrong form"
 
 
@@ -90,6 +97,16 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
+def _are_recalls(recall: Any, seeds: int) -> bool:
+    """Whether it is what :func:`gdamn.runs.class_scores.over_seeds` makes."""
+    if not isinstance(recall, dict) or not set(recall) <= set(PARTS):
+        return False
+    if not all(isinstance(rows, list) for rows in recall.values()):
+        return False
+    rows = [row for rows in recall.values() for row in rows]
+    return all(isinstance(r, dict) and isinstance(r.get("class"), str) and _is_spread(r, seeds) for r in rows)
+
+
 def _is_spread(spread: Mapping[str, Any], seeds: int) -> bool:
     """Whether it is what :func:`gdamn.runs.spread` makes."""
     each = spread.get("per_seed")
@@ -98,10 +115,18 @@ def _is_spread(spread: Mapping[str, Any], seeds: int) -> bool:
     nodes = spread.get("nodes", [None] * seeds)
     if not isinstance(nodes, list) or len(nodes) != seeds or not all(n is None or _is_count(n) for n in nodes):
         return False
+    ends = spread.get("interval_95", [None] * seeds)
+    if not isinstance(ends, list) or len(ends) != seeds or not all(e is None or _is_interval(e) for e in ends):
+        return False
     mean, std = spread.get("mean"), spread.get("std")
     if mean is None:
         return std is None and all(v is None for v in each)
     return _is_number(mean, 1) and _is_number(std, 1)
+
+
+def _is_interval(value: Any) -> bool:
+    """Whether it is a low and a high share."""
+    return isinstance(value, list) and len(value) == 2 and all(_is_number(end, 1) for end in value)
 
 
 def _is_count(value: Any) -> bool:

@@ -24,11 +24,12 @@ from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.versions import versions
-from . import failures, pool, seed_records
+from . import class_scores, failures, pool, seed_records
 from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
 from .reference.of_run import of_run, start_record
 from .spec import RunSpec
+from .spread import spread as spread
 from .store import Store, stoppable
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "test_nodes": nodes["test"],
         "val_nodes": nodes["val"],
         **start_record(estimator.best_epoch_),
+        **class_scores.class_scores(graph, estimator),
         "before_em": is_before_em(estimator),
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
@@ -269,6 +271,7 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         "test_accuracy": spread_of(results, "test"),
         "val_accuracy": spread_of(results, "val"),
         **cross_fitted(results),
+        **class_scores.over_seeds(results),
         "seconds_per_seed": [result["seconds"] for result in results],
         "epochs_per_seed": [result["epochs"] for result in results],
         "peak_rss_mb": max(result["peak_rss_mb"] for result in results),
@@ -306,16 +309,6 @@ def cross_fitted(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if all(result.get("cross_fitted_accuracy") is None for result in results):
         return {}
     return {"cross_fitted_accuracy": spread_of(results, "cross_fitted")}
-
-
-def spread(values: Sequence[float | None]) -> dict[str, Any]:
-    """Mean, standard deviation of the sample (0 for one value) and the values; None where there is nothing."""
-    numbers = [value for value in values if value is not None]
-    return {
-        "mean": statistics.fmean(numbers) if numbers else None,
-        "std": (statistics.stdev(numbers) if len(numbers) > 1 else 0.0) if numbers else None,
-        "per_seed": list(values),
-    }
 
 
 def peak_rss_mb() -> float:

@@ -16,6 +16,13 @@ def accuracy_text(spread: Mapping[str, Any]) -> str:
     return accuracy.short(spread["mean"], nodes).replace(" %", "")
 
 
+def score_text(spread: Mapping[str, Any] | None) -> str:
+    """Any score in per cent, with the sign: mean ± standard deviation, or a single seed's with the interval it has."""
+    if spread is None or spread["mean"] is None or len(spread["per_seed"]) > 1:
+        return "–" if spread is None else mean_std(spread["mean"], spread["std"])
+    return accuracy.with_ends(spread["mean"], (spread.get("interval_95") or [None])[0])
+
+
 def spread_text(spread: Mapping[str, Any]) -> str:
     """Mean ± standard deviation in per cent, without the sign."""
     return mean_std(spread["mean"], spread["std"]).removesuffix(" %")

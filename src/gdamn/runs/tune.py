@@ -1,8 +1,8 @@
-"""``gdamn tune``: search the settings of a method on a data set by validation accuracy alone.
+"""``gdamn tune``: search the settings of a method on a data set by a validation score alone.
 
-Optuna's TPE sampler proposes settings, every trial is the mean validation accuracy over the same seeds, and test
-labels are never read. The study lives in a journal file in the output folder (tuning_study.py): a search that was
-stopped at any moment goes on, and ends with the trials of one that wasn't.
+Optuna's TPE sampler proposes settings, every trial is the mean validation score over the same seeds (accuracy, unless
+another metric is asked for), and test labels are never read. The study lives in a journal file in the output folder
+(tune_study.py): a search that was stopped at any moment goes on, and ends with the trials of one that wasn't.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, TrainingError
+from ..model.metrics import NAMES, score_key
 from ..system import folders, io
 from .spec import RunSpec, read_toml
 from .store import Store, stoppable
@@ -135,6 +136,8 @@ def read_space(path: Path) -> Space:
     space = read_toml(path)
     if "seed" in space:
         raise ConfigError(f"'{path}' searches over 'seed', which is no setting of a search; pass --seeds N.")
+    if "metric" in space:
+        raise ConfigError(f"'{path}' searches over 'metric', by which trials are compared; pass --metric NAME.")
     for name, values in space.items():
         if not isinstance(values, list) or not values:
             raise ConfigError(f"'{path}' gives {values!r} for '{name}'; a space has a list of values per setting.")
@@ -143,12 +146,17 @@ def read_space(path: Path) -> Space:
 
 @dataclass(frozen=True)
 class Search:
-    """What every trial of a search has in common: the run without its settings, and the graph of each seed."""
+    """What every trial of a search has in common: the run with the settings that all share, and each seed's graph."""
 
     spec: RunSpec
     out: Path
     space: Space
     graphs: dict[int, Graph]
+
+    @property
+    def metric(self) -> str:
+        """The validation score that is maximised."""
+        return str(self.spec.settings.get("metric", "accuracy"))
 
 
 def tune(
@@ -164,7 +172,7 @@ def tune(
     """Search until the study has ``trials`` finished trials; write trials.jsonl and best.toml; return the best.
 
     Args:
-        spec: data set, method, seeds and noise.
+        spec: data set, method, seeds and noise; its settings are those of every trial, ``metric`` what is maximised.
         space: the values of each setting that is searched; the method's own when left out.
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
@@ -174,11 +182,13 @@ def tune(
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     folders.check(out, "search")
+    spec.resolved()  # a wrong setting is refused before anything is read
     graphs = load_graphs(spec.dataset, spec.seeds, spec.noise, data_root)
     search = Search(spec, out, space or space_of(spec.method), graphs)
     with working_in(out, "search"):
         Store(out).remove_leftovers(["trials.jsonl", "best.toml"])
         conditions = {"seeds": list(spec.seeds), "noise": spec.noise, "space": search.space}
+        conditions |= {"metric": search.metric, "settings": dict(spec.settings)}
         study = open_study(out, f"{spec.dataset}/{spec.method}", conditions)
         done = list(finished(study))
         with stoppable(done, trials, "trials"):
@@ -188,7 +198,7 @@ def tune(
                 if report is not None and done:
                     report(len(done), trials, study.best_value)
         nodes = [int(graphs[seed].val_mask.sum()) for seed in spec.seeds]
-        return {**write_results(study, spec, out), "val_nodes": nodes}
+        return {**write_results(study, search, out), "val_nodes": nodes}
 
 
 def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
@@ -199,7 +209,7 @@ def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
     trial = ask(study, sampler_seed)
     settings = {name: trial.suggest_categorical(name, values) for name, values in search.space.items()}
     try:
-        study.tell(trial, validation_accuracy(search, settings, trial, study))
+        study.tell(trial, validation_score(search, settings, trial, study))
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     except TrainingError as problem:
@@ -220,8 +230,8 @@ def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Pat
     return dict.fromkeys(seeds, first) if same else graphs
 
 
-def validation_accuracy(search: Search, settings: dict[str, Any], trial: optuna.Trial, study: optuna.Study) -> float:
-    """Mean validation accuracy of the chosen epochs over the seeds; a hopeless trial ends after two."""
+def validation_score(search: Search, settings: dict[str, Any], trial: optuna.Trial, study: optuna.Study) -> float:
+    """Mean validation score of the chosen epochs over the seeds; a hopeless trial ends after two."""
     import optuna
 
     accuracies: list[float] = []
@@ -236,32 +246,38 @@ def validation_accuracy(search: Search, settings: dict[str, Any], trial: optuna.
 
 
 def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
-    """Validation accuracy of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
+    """Validation score of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
     from ..estimators.registry import make
     from ..fit.checkpoint import keeping
     from ..system.versions import versions
 
-    spec = search.spec
+    spec, settings = search.spec, {**search.spec.settings, **settings}
     data = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
     config = {**data, "method": spec.method, "settings": settings, "versions": versions()}
-    value = kept_value(search.out, config)
+    key = score_key(search.metric)
+    value = kept_value(search.out, config, key)
     if value is None:
         model = make(spec.method, spec.dataset, seed=seed, overrides=settings)
         with keeping(Store(search.out).checkpoints(config)):
-            value = float(model.fit(search.graphs[seed]).best_epoch_["val_accuracy"])
-        keep_value(search.out, config, value)
+            value = float(model.fit(search.graphs[seed]).best_epoch_[key])
+        keep_value(search.out, config, value, key)
     return value
 
 
-def write_results(study: optuna.Study, spec: RunSpec, out: Path) -> dict[str, Any]:
+def write_results(study: optuna.Study, search: Search, out: Path) -> dict[str, Any]:
     """trials.jsonl, best first, and best.toml, which ``gdamn train --config`` takes."""
     import tomli_w
 
+    spec, key = search.spec, score_key(search.metric)
     ranked = sorted(finished(study), key=lambda t: -(t.value or 0))
-    rows = [{"val_accuracy": t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked]
+    rows: list[dict[str, Any]] = [
+        {key: t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked
+    ]
     io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     best = rows[0]
-    config = {"dataset": spec.dataset, "method": spec.method, "seeds": list(spec.seeds), "settings": best["settings"]}
-    summary = f"{len(rows)} trials by mean validation accuracy over {len(spec.seeds)} seeds: {best['val_accuracy']:.4f}"
+    settings = {**spec.settings, **best["settings"]}
+    config = {"dataset": spec.dataset, "method": spec.method, "seeds": list(spec.seeds), "settings": settings}
+    name = f"mean validation {NAMES[search.metric]}"
+    summary = f"{len(rows)} trials by {name} over {len(spec.seeds)} seeds: {best[key]:.4f}"
     io.write_text(out / "best.toml", f"# Best of {summary}\n" + tomli_w.dumps(config))
     return {"trials": len(rows), **best}

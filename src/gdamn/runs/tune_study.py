@@ -44,6 +44,7 @@ def open_study(out: Path, name: str, conditions: Mapping[str, Any]) -> optuna.St
     except (ValueError, KeyError, TypeError):
         raise DataError(f"'{path}' is damaged; remove it to begin the search anew, or choose another --out.") from None
     now = json.loads(io.to_json(conditions))
+    recorded = None if recorded is None else {"metric": "accuracy", "settings": {}, **recorded}  # of older searches
     for key, value in now.items():
         if recorded is not None and recorded.get(key) != value:
             raise OutputError(f"'{out}' holds a search with another {key}; choose another --out.")
@@ -105,14 +106,14 @@ def failed_in_a_row(study: optuna.Study) -> int:
     return count
 
 
-def keep_value(out: Path, config: Mapping[str, Any], value: float) -> None:
-    """Keep the validation accuracy of a finished fit beside its checkpoints, until its trial has ended."""
-    Store(out).write(_value_path(out, config), {"val_accuracy": value})
+def keep_value(out: Path, config: Mapping[str, Any], value: float, key: str = "val_accuracy") -> None:
+    """Keep the validation score of a finished fit beside its checkpoints, until its trial has ended."""
+    Store(out).write(_value_path(out, config), {key: value})
 
 
-def kept_value(out: Path, config: Mapping[str, Any]) -> float | None:
-    """The validation accuracy of a fit that an earlier attempt at the trial finished; None where it must be fitted."""
-    value = Store(out).read(_value_path(out, config)).get("val_accuracy")
+def kept_value(out: Path, config: Mapping[str, Any], key: str = "val_accuracy") -> float | None:
+    """The validation score of a fit that an earlier attempt at the trial finished; None where it must be fitted."""
+    value = Store(out).read(_value_path(out, config)).get(key)
     return float(value) if isinstance(value, (int, float)) else None
 
 

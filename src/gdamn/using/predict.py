@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,9 @@ def predict(
     fitted_on = fits[0][1]
     check_same_split(run.path, seeds, [graph for _, graph in fits])
     raw = mean([model.predict_proba() for model, _ in fits])
-    temperature = calibration.temperature_of(raw, fitted_on, calibrate)
+    temperature = calibration.temperature_of(
+        raw, fitted_on, calibrate, mean_record([model.best_epoch_ for model, _ in fits])
+    )
     if nodes is None and edges is None:
         graph, predicted, split = fitted_on, raw, split_names(fitted_on)
     else:
@@ -63,6 +66,14 @@ def predict(
         ),
     }
     return Predictions(graph, probabilities, split, temperature, report)
+
+
+def mean_record(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What cross-fitting says of several seeds' models together: the first's, at the geometric mean temperature."""
+    if not all("temperature" in record for record in records):
+        return {}
+    logs = [math.log(record["temperature"]) for record in records]
+    return {**records[0], "temperature": math.exp(sum(logs) / len(logs))}
 
 
 def describe(raw: NDArray[Any], graph: Graph, temperature: Temperature) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def test_parts_with_a_whole_halo_are_the_full_batch_step_for_step(partitioner: s
         {"soft": False, "reweight": "hard"},
         {"p_input": "labels", "layers": 3, "stable_norm": "none"},
         {"candidates": "all", "average": 0.9, "normalize": "standard"},
+        {"class_weight": "0=9,2=0.3", "metric": "macro_f1", "candidates": "all"},
     ],
 )
 def test_every_variant_is_the_full_batch_too(changed: dict[str, Any]) -> None:

@@ -35,6 +35,7 @@ def weighted() -> Graph:
         {"stable_norm": "row", "kl_per": "edge", "soft_temperature": 0.3},
         {"reweight": "hard", "symmetric_q": False, "hard_temperature": 1.0},
         {"candidates": "all", "p_propagator": "sage", "start": "features"},
+        {"class_weight": "0=9,2=0.3", "metric": "balanced_accuracy", "candidates": "all"},
     ],
 )
 @pytest.mark.parametrize("graph", [small, weighted])

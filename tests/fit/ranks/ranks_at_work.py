@@ -37,6 +37,7 @@ from gdamn.model import attention
 WORLDS = (4, 2, 1)
 FEW = {"pretrain_epochs": 3, "epochs": 3, "em_iterations": 2, "seed": 3}
 SMALL = {**FEW, "em_iterations": 1, "pretrain_epochs": 2, "epochs": 2, "start": "graph", "steps": 2}
+WEIGHED = {"class_weight": "balanced", "metric": "balanced_accuracy", "candidates": "all"}
 CASES: dict[str, tuple[type[GDAMN], str, dict[str, Any]]] = {
     "sparse features": (GDAMN, "sparse", {**FEW, "start": "auto", "restart_q": True, "candidates": "all"}),
     "dense features": (GDAMN, "dense", {**FEW, "start": "auto", "hidden": 12, "average": 0.9, "kl_per": "edge"}),
@@ -46,10 +47,12 @@ CASES: dict[str, tuple[type[GDAMN], str, dict[str, Any]]] = {
     "drawn labels": (GDAMN, "sparse", {**SMALL, "pseudo_labels": "sample", "reweight_samples": 2, "tolerance": 0.1}),
     "several draws": (GDAMNPlus, "sparse", {**SMALL, "draws": 2, "consistency_confidence": 0.3}),
     "batch norm": (GDAMN, "dense", {**SMALL, "batch_norm": True, "layers": 3, "em_iterations": 0}),
+    "class weights": (GDAMN, "directed", {**SMALL, **WEIGHED, "e_step": "sums"}),
+    "class weights by name": (GDAMNPlus, "dense", {**SMALL, "class_weight": "0=5,2=0.5", "metric": "macro_f1"}),
     "beta by validation": (GDAMN, "sparse", {**SMALL, "beta": "auto", "pretrain_epochs": 1, "epochs": 1}),
     **{name: (GDAMN, "sparse", {**SMALL, "propagator": name}) for name in ("gat", "sage", "appnp", "gcnii", "dagnn")},
 }
-BY_FOUR = ("sparse features", "dense features", "directed and weighted", "several draws", "batch norm")
+BY_FOUR = ("class weights", "sparse features", "dense features", "directed and weighted", "several draws", "batch norm")
 """The cases that four ranks do too; two do all of them."""
 
 

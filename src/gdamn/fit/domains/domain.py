@@ -28,6 +28,9 @@ from ..training import Record, Steps, predict
 STARTS = ("graph", "similar", "features")
 """What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
 
+MOST_NODES = 2_000_000
+"""Nodes up to which a fit can start from multi-hop features, of which several hundred bytes a node are kept."""
+
 
 class View(Protocol):
     """The nodes that one step sees, and which of them its loss counts."""
@@ -122,7 +125,9 @@ class Domain(ABC):
 
     def multihop_opinion(self, seed: int) -> Opinion:
         """What cross-fitted regressions on multi-hop features say of every node."""
-        raise ConfigError("start=multihop needs the whole graph in one process, with batch=full.")
+        raise ConfigError(
+            f"start=multihop needs one process, batch=full or fused, and at most {MOST_NODES:,} nodes; set start=graph."
+        )
 
     def weighed_by_features(self) -> Domain:
         """The same on the graph whose edges weigh as their ends' features agree."""
@@ -163,7 +168,8 @@ class WholeDomain(Domain):
     problem: Problem
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.has_multihop = problem, problem.place.whole
+        self.problem = problem
+        self.has_multihop = problem.place.whole and problem.num_nodes <= MOST_NODES
 
     def multihop_opinion(self, seed: int) -> Opinion:
         """What cross-fitted regressions on multi-hop features say of every node."""

@@ -162,7 +162,8 @@ def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> d
         raise ConfigError(f"batch=fused can't be used with {reason}; set batch=full or partition.")
     check_learnable(graph)
     x = feature_block(graph.features, s.normalize, s.dropout_input, device)
-    problem = Problem(structure=lean_structure(graph), x=x, device=device, **known_labels(graph, device))
+    known = known_labels(graph, device, str(s.class_weight))
+    problem = Problem(structure=lean_structure(graph), x=x, device=device, **known)
     em = EM(LeanDomain(problem), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):

@@ -39,7 +39,7 @@ def fit_logistic(x: Tensor, targets: Tensor, weights: Tensor, penalty: float, st
         return float(value), gradient.reshape(-1).numpy()
 
     first = np.zeros(shape).reshape(-1) if start is None else start.reshape(-1).numpy()
-    options = {"maxiter": ITERATIONS, "ftol": 1e-7, "gtol": 1e-4}
+    options = {"maxiter": ITERATIONS, "ftol": 1e-9, "gtol": 1e-5}
     solution = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
     return torch.from_numpy(solution.x).reshape(shape)
 

@@ -142,12 +142,15 @@ class LargeProblem(Labelled):
         g, x = self.graph, self.x.raw
         features = [x.indptr, x.indices, x.data] if sp.issparse(x) else [x]
         weights = [] if g.weights is None else [g.weights]
-        tensors = self.labels, self.val, self.val_labels
-        return [g.indptr, g.indices, *weights, *features, *(t.cpu().numpy() for t in tensors)]
+        tensors = self.labels, self.val, self.val_labels, self.class_weights
+        found = [t.cpu().numpy() for t in tensors if t is not None]
+        return [g.indptr, g.indices, *weights, *features, *found]
 
 
-def make_large(graph: Graph, normalize: str, dropout_input: float, device: torch.device) -> LargeProblem:
+def make_large(
+    graph: Graph, normalize: str, dropout_input: float, device: torch.device, class_weight: str = "none"
+) -> LargeProblem:
     """Check that the graph can be learned from; its edges and features stay where they are."""
     check_learnable(graph)
     x = make_features(graph.features, normalize, dropout_input, device)
-    return LargeProblem(graph=graph, x=x, device=device, **known_labels(graph, device))
+    return LargeProblem(graph=graph, x=x, device=device, **known_labels(graph, device, class_weight))

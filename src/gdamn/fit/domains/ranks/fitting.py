@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 @contextmanager
 def laid_out(graph: Graph, s: Settings, device: torch.device, group: Group | None) -> Iterator[Problem]:
     """Within the block: the problem of a graph, or this rank's part of it where a group trains together."""
+    layout = s.normalize, s.dropout_input, device, str(s.class_weight)
     if group is None:
-        yield make_problem(graph, s.normalize, s.dropout_input, device)
+        yield make_problem(graph, *layout)
         return
-    whole = make_problem(replace(graph), s.normalize, s.dropout_input, device)  # a copy, so that A + I is not kept
+    whole = make_problem(replace(graph), *layout)  # a copy, so that A + I is not kept
     problem = share_out(whole, s, group)
     del whole
     assert problem.share is not None

@@ -158,6 +158,7 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
         val_labels=problem.val_labels[val],
         train_labels=problem.train_labels[train],
         device=problem.device,
+        class_weights=problem.class_weights,
         share=share,
         cosines=_cosines(problem.x, pattern, rows, outside) if s.start in ("auto", "similar") else None,
     )

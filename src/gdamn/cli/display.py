@@ -137,25 +137,31 @@ class CountView(ProgressView):
 
 def show_summary(summary: Mapping[str, Any], out: str) -> None:
     """The result of a run: one row per seed, the mean below, and where the files are."""
+    from .display_reference import headline, show_reference
+
+    first_line = headline(summary)
+    if first_line is not None:
+        note(first_line)
     protocol = summary["protocol"]
     data = Path(summary["dataset"]).name  # own files have a whole path
     table = Table(title=f"{summary['method']} on {data}", title_justify="left", box=SIMPLE_HEAD)
-    test, val = summary["test_accuracy"], summary["val_accuracy"]
-    heads = (f"{name} accuracy\n{accuracy.spread_nodes(part)}".strip() for name, part in (("test", test), ("val", val)))
+    parts = measured_parts(summary)
+    heads = (f"{name} accuracy\n{accuracy.spread_nodes(part)}".strip() for name, part in parts)
     for column in ("seed", *heads, "epochs", "seconds"):
         table.add_column(column, justify="left" if column == "seed" else "right")
     for at, seed in enumerate(protocol["seeds"]):
         seconds = f"{summary['seconds_per_seed'][at]:.1f}"
-        cells = (accuracy.short(part["per_seed"][at], accuracy.nodes_at(part, at)) for part in (test, val))
+        cells = (accuracy.short(part["per_seed"][at], accuracy.nodes_at(part, at)) for _, part in parts)
         table.add_row(str(seed), *cells, str(summary["epochs_per_seed"][at]), seconds)
     if len(protocol["seeds"]) > 1:
         table.add_section()
-        means = (mean_std(part["mean"], part["std"]) for part in (test, val))
+        means = (mean_std(part["mean"], part["std"]) for _, part in parts)
         table.add_row("mean ± std", *means, "", "", style="bold")
     console().print(table)
     show_scores(summary)
-    if test.get("nodes") or val.get("nodes"):
+    if any(part.get("nodes") for _, part in parts):
         note(INTERVAL)
+    show_reference(summary.get("reference", {}), first_line is not None)
     show_remarks(summary)
     noise = summary.get("noise")
     if noise:
@@ -163,6 +169,15 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
     for line in summary.get("notes", ()):
         note(line)
     note(f"Results are in {out}; repeat the run with: gdamn train --config {out}/config.toml")
+
+
+def measured_parts(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The accuracies of a run that were measured, by name: test, and validation or what stands in its place."""
+    names = {"test": "test_accuracy", "val": "val_accuracy"}
+    if summary["val_accuracy"]["mean"] is None:
+        names = {"test": "test_accuracy", "cross-fitted": "cross_fitted_accuracy"}
+    parts = ((name, summary.get(key)) for name, key in names.items())
+    return [(name, part) for name, part in parts if part is not None and part["mean"] is not None]
 
 
 def show_scores(summary: Mapping[str, Any]) -> None:
@@ -191,9 +206,9 @@ def show_remarks(summary: Mapping[str, Any]) -> None:
     from ..estimators.chosen_epoch import before_em_sentence
     from ..model.temperature import warning
 
-    counts = summary["val_accuracy"].get("nodes")
+    kind, counts = calibrating_nodes(summary)
     if counts:
-        calibration_warning = warning(min(counts))
+        calibration_warning = warning(min(counts), kind)
         if calibration_warning is not None:
             note(calibration_warning)
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
@@ -211,6 +226,14 @@ def label_noise_line(judged: Mapping[str, Any]) -> str:
     if not judged.get("corrected"):
         return "no evidence of wrong training labels; they are taken as they are."
     return f"about {percent(judged['rate'])} of the training labels seem to be wrong; contradicted ones count less."
+
+
+def calibrating_nodes(summary: Mapping[str, Any]) -> tuple[str, Sequence[int]]:
+    """The nodes that the confidence of each seed rests on: validation ones, or labels that were held out in turn."""
+    counts = summary["val_accuracy"].get("nodes") or []
+    if not any(counts) and "cross_fitted_accuracy" in summary:
+        return "labelled", summary["cross_fitted_accuracy"].get("nodes") or []
+    return "validation", counts
 
 
 def noise_line(noise: Mapping[str, float]) -> str:

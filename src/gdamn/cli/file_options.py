@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data.files import is_path, prepare
+from ..data.files import FOLDER, is_path, prepare
+from ..data.files.options import AUTO
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ Source = Annotated[str | None, _option("--source", help="Column where edges begi
 Target = Annotated[str | None, _option("--target", help="Column where edges end. Default: target, else the second.")]
 SplitColumn = Annotated[str | None, _option("--split-column", help="Column that says train, val or test.")]
 ValShare = Annotated[float | None, _share("--val-share", "Labelled nodes held out for validation. Default: 0.2.")]
+TrainValShare = Annotated[
+    float | None,
+    _share("--val-share", "Labelled nodes held out for validation. Default: none below 50 labels a class, else 0.2."),
+]
 TestShare = Annotated[float | None, _share("--test-share", "Labelled nodes held out for a test. Default: 0.")]
 Directed = Annotated[
     bool,
@@ -54,18 +60,22 @@ def chosen_options(**values: str | float | bool | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
-def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool) -> RunSpec:
+def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool, keep_few: bool = False) -> RunSpec:
     """The run with whole paths and hashes where it reads files; a named data set takes none of these options.
 
     Args:
         reading: what :func:`chosen_options` returned.
         fresh: the files were named now, not by an older ``config.toml``.
+        keep_few: hold no label out for validation where labels are few and nobody named a share.
     """
     if not is_path(spec.dataset):
         refuse_for_named(spec.dataset, reading)
         return spec
     changed = fresh or "edges" in reading
-    dataset, options = prepare(spec.dataset, {**spec.options, **reading}, fresh=changed)
+    chosen = {**spec.options, **reading}
+    if changed and keep_few and not spec.dataset.rstrip(os.sep).endswith(FOLDER):  # a folder of arrays has its split
+        chosen = {"val_share": AUTO, **chosen}
+    dataset, options = prepare(spec.dataset, chosen, fresh=changed)
     return replace(spec, dataset=dataset, options=options)
 
 

@@ -10,7 +10,13 @@ import typer
 Dataset = Annotated[
     str | None, typer.Argument(help="Data set to train on (see: gdamn data list), or a file with your own graph.")
 ]
-Method = Annotated[str | None, typer.Option(help="Method to train; see: gdamn methods. Default: gdamn.")]
+Method = Annotated[
+    str | None, typer.Option(help="Method to train; see: gdamn methods. Own files: also auto. Default: gdamn.")
+]
+Reference = Annotated[
+    bool,
+    typer.Option("--reference/--no-reference", help="Own files: set simple methods beside it, on the same labels."),
+]
 Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")]
 FirstSeed = Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")]
 Workers = Annotated[

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..data.files import is_path
 from ..errors import ConfigError
 from ..fit.domains.ranks import environment
+from ..runs.reference import AUTO
 from ..runs.spec import folder_name
 from . import display, options
 from . import file_options as files
@@ -48,12 +50,13 @@ def train(
     source: files.Source = None,
     target: files.Target = None,
     split_column: files.SplitColumn = None,
-    val_share: files.ValShare = None,
+    val_share: files.TrainValShare = None,
     test_share: files.TestShare = None,
     directed: files.Directed = False,
     out: options.RunOut = None,
     settings: options.Settings = None,
     config: options.Config = None,
+    reference: options.Reference = True,
     as_json: options.SummaryAsJson = False,
     force: options.ReplaceRun = False,
 ) -> None:
@@ -79,7 +82,13 @@ def train(
     changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
-    spec = files.settle(spec, reading, fresh=dataset is not None)
+    keep_few = spec.settings.get("beta") != "auto"  # which chooses on validation nodes
+    spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=keep_few)
+    several = workers > 1 or environment.is_rank()
+    known: dict[str, Any] | bool = reference and not several and is_path(spec.dataset)
+    if spec.method == AUTO:
+        spec, decided = chosen_method(spec, several, bool(settings), data_root)
+        known = decided if reference else False
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     if workers > 1 and not environment.is_rank():
         team.check(spec, jobs, timeout)
@@ -87,8 +96,40 @@ def train(
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
         with display.ProgressView() as view:
-            summary = runs.run(spec, folder, execution, progress=view.update, read_progress=view.reading, group=group)
+            summary = runs.run(
+                spec,
+                folder,
+                execution,
+                progress=view.update,
+                read_progress=view.reading,
+                group=group,
+                reference=known,
+            )
         show_run(summary, folder, data_root, as_json)
+
+
+def chosen_method(
+    spec: RunSpec, several: bool, changed: bool, data_root: Path | None
+) -> tuple[RunSpec, dict[str, Any]]:
+    """The run with the method that ``--method auto`` takes, which is said, and the reference that decided it.
+
+    Args:
+        several: several processes train one model.
+        changed: settings were named, which not every method has.
+    """
+    from ..runs.reference.of_run import choose_method
+    from ..runs.run import load_graph
+
+    if not is_path(spec.dataset):
+        raise ConfigError(f"--method auto chooses by your own files; '{spec.dataset}' has a name, so name a method.")
+    if several:
+        raise ConfigError("--method auto chooses in one process; name a method to train it with several.")
+    if changed:
+        raise ConfigError("--method auto chooses the settings, too; name a method to change them with --set.")
+    chosen, known = choose_method(spec, load_graph(spec, data_root, spec.seeds[0]))
+    why = known["gdamn"]["sentence"] if "gdamn" in known else known["notes"][0]
+    display.note(f"--method auto takes {chosen.method}. {why}", stderr=True)
+    return chosen, known
 
 
 def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_json: bool) -> None:

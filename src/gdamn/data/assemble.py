@@ -16,10 +16,10 @@ from ..errors import DataError, GraphError
 from ..graph.graph import Graph
 from ..graph.label_names import alike_notes
 from .encode import Encoder
-from .files.options import Options
+from .files.options import AUTO, Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .files.table import from_frame
-from .held_out import held_out, validation_from
+from .held_out import FEW, held_out, validation_from, validation_share
 from .progress import Progress, silent
 
 MOST_CLASSES = 10_000
@@ -172,24 +172,47 @@ def with_split(assembled: Assembled, options: Options, number: int, *, explicit:
     graph = assembled.graph
     if assembled.masks is not None:
         masks, kind, note = file_split(graph, assembled.masks, number, explicit, source)
-        if not masks["val"].any() and options.val_share > 0:
-            masks["train"], masks["val"] = validation_from(masks["train"], graph.labels, options.val_share, number)
+        share = 0.0 if masks["val"].any() else validation_share(options.val_share, masks["train"], graph.labels)
+        if share > 0:
+            masks["train"], masks["val"] = validation_from(masks["train"], graph.labels, share, number)
             held = int(masks["val"].sum())
             note += f" It has no validation nodes, so {held:,} training nodes are held out, with seed {number}."
     else:
-        train, val, test = held_out(graph.labels, options.val_share, options.test_share, number)
-        masks, kind = {"train": train, "val": val, "test": test}, f"held out with seed {number}"
-        tested = f"{int(test.sum()):,} for the test" if test.any() else "none for a test"
-        note = (
-            f"Split: none given, so of {int((graph.labels >= 0).sum()):,} labelled nodes {int(val.sum()):,} are held "
-            f"out for validation and {tested}, in each class alike, with seed {number}."
-        )
+        masks, kind, note = made_split(graph, options, number)
     if not masks["val"].any():
-        note += " There is no validation node, so the last epoch counts."
+        note += unvalidated(options, masks["train"], graph.labels)
     notes = [*assembled.notes, note]
     return graph.with_masks(
         masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=assembled.encoder.as_dict()
     )
+
+
+def made_split(graph: Graph, options: Options, number: int) -> tuple[Masks, str, str]:
+    """The masks of a split that is drawn, its kind, and a note about it."""
+    known = graph.labels >= 0
+    share = validation_share(options.val_share, known, graph.labels, options.test_share)
+    train, val, test = held_out(graph.labels, share, options.test_share, number)
+    masks = {"train": train, "val": val, "test": test}
+    if not val.any() and not test.any():
+        return masks, "all labels train", f"Split: none given, so all {int(known.sum()):,} labelled nodes train."
+    tested = f"{int(test.sum()):,} for the test" if test.any() else "none for a test"
+    held = f"{int(val.sum()):,} are held out for validation and {tested}"
+    if not val.any():
+        held = f"{int(test.sum()):,} are held out for the test"
+    note = (
+        f"Split: none given, so of {int(known.sum()):,} labelled nodes {held}, in each class alike, with seed {number}."
+    )
+    return masks, f"held out with seed {number}", note
+
+
+def unvalidated(options: Options, train: NDArray[np.bool_], labels: NDArray[np.int64]) -> str:
+    """What to know of a split without validation nodes."""
+    if options.val_share == AUTO and validation_share(AUTO, train, labels) == 0:
+        return (
+            f" Labels are few (fewer than {FEW} a class on average), so none is held out for validation and the "
+            "last epoch counts; --val-share 0.2 holds out a fifth."
+        )
+    return " There is no validation node, so the last epoch counts."
 
 
 def file_split(

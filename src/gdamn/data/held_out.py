@@ -7,6 +7,24 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 
+FIFTH = 0.2
+"""The share that is held out for validation where labels are many and nobody says otherwise."""
+
+FEW = 50
+"""Labels a class, in the mean, below which none is held out: each teaches more than a few can tell about the epoch."""
+
+
+def validation_share(share: float | str, train: Mask, labels: NDArray[np.int64], test: float = 0.0) -> float:
+    """The share of the training nodes that is held out; of ``auto`` 0 where they are few, else a fifth.
+
+    Args:
+        test: the share of them that is held out for a test before.
+    """
+    if not isinstance(share, str):
+        return share
+    known = labels[train]
+    return 0.0 if len(known) * (1 - test) < FEW * len(np.unique(known)) else FIFTH
+
 
 def held_out(labels: NDArray[np.int64], val: float, test: float, seed: int) -> tuple[Mask, Mask, Mask]:
     """Training, validation and test nodes among the labelled ones: each class gives about these shares.

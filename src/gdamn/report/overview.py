@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.files import RECORDED
+from ..data.files.options import AUTO
 from ..model.settings import PlusSettings, Settings, preset
 from ..runs.text import percent
 from .text import number, visible, whole
@@ -55,7 +56,8 @@ def meaning(run: RunFolder) -> str:
 def data_text(run: RunFolder) -> str:
     """The data set with what was changed of it."""
     noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
-    changed = {key: value for key, value in run.spec.options.items() if key not in RECORDED}  # config.toml has those
+    recorded = {*RECORDED, *(["val_share"] if run.spec.options.get("val_share") == AUTO else [])}
+    changed = {key: value for key, value in run.spec.options.items() if key not in recorded}  # config.toml has those
     options = "".join(f", {visible(key)} = {visible(value)}" for key, value in changed.items())
     return f"{visible(run.spec.dataset)}{noise}{options}"
 

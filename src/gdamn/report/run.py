@@ -16,6 +16,7 @@ from ..runs.spec import folder_name
 from ..system import io
 from ..using.run_folder import RunFolder
 from . import attention, measures, overview, sections
+from . import reference as simple_methods
 from .explorer import Budget, explorer
 from .page import LIMIT, render
 from .seed_fit import EVALUATED, SeedFit, read_seed
@@ -30,7 +31,7 @@ class SeedResult:
     """What a page keeps of every seed; its graph isn't among it.
 
     Attributes:
-        validation: how many nodes calibrated its confidence.
+        validation: how many nodes calibrated its confidence, and their kind.
         calibration: None where too few nodes tell it.
     """
 
@@ -42,6 +43,7 @@ class SeedResult:
     calibration: Calibration | None
     edges: measures.EdgeCounts | None
     history: list[dict[str, Any]]
+    kind: str = "validation"
 
 
 def write_run(
@@ -91,11 +93,12 @@ def measure(fit: SeedFit) -> SeedResult:
         chosen = fit.graph.mask(fit.evaluated) & (fit.graph.labels >= 0)
         labels, probabilities = fit.graph.labels[chosen], fit.probabilities[chosen]
         table = measures.confusion(labels, probabilities.argmax(axis=1), fit.graph.num_classes)
-        if min(len(labels), fit.temperature.nodes) >= ENOUGH:
+        seen = fit.evaluated == "train"  # of labels that the model has learned, the confidence tells nothing
+        if not seen and min(len(labels), fit.temperature.nodes) >= ENOUGH:
             bins = Calibration.of(probabilities, labels)
     edges = None if fit.weights is None else measures.EdgeCounts.of(fit.graph, fit.weights["hard"])
-    nodes = fit.temperature.nodes
-    return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history)
+    nodes, kind = fit.temperature.nodes, fit.temperature.kind
+    return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history, kind)
 
 
 def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
@@ -107,6 +110,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page:
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
         "classes": sections.classes(run, results, fit),
+        "reference": simple_methods.reference(run),
         "evaluated": EVALUATED.get(fit.evaluated, ""),
         "learning": sections.learning(results, fit),
         "attention": attention.attention(run, results, fit),

@@ -36,10 +36,10 @@ LOSSES = {"loss": ("training loss", "second"), "val_loss": ("validation loss", "
 
 def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str, str]]:
     """The numbers at the top: name, number, remark."""
-    test, validation = run.summary["test_accuracy"], run.summary["val_accuracy"]
+    test = run.summary["test_accuracy"]
     rows = [
         (name, *tile_text(a, len(results)))
-        for name, a in (("Test accuracy", test), ("Validation accuracy", validation))
+        for name, a in (("Test accuracy", test), judged(run, "Validation accuracy", "Cross-fitted accuracy"))
         if a["mean"] is not None
     ]
     part = "val" if test["mean"] is None else "test"
@@ -56,6 +56,14 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
         cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
         rows.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
     return rows
+
+
+def judged(run: RunFolder, validation: str, cross_fitted: str) -> tuple[str, Mapping[str, Any]]:
+    """The name and spread of the validation accuracy; of the cross-fitted one in runs without validation nodes."""
+    known: Mapping[str, Any] = run.summary["val_accuracy"]
+    if known["mean"] is None and "cross_fitted_accuracy" in run.summary:
+        return cross_fitted, run.summary["cross_fitted_accuracy"]
+    return validation, known
 
 
 def tile_text(spread: Mapping[str, Any], count: int) -> tuple[str, str]:
@@ -78,14 +86,17 @@ def pooled_nodes(bins: Calibration) -> str:
 
 def caveat(results: Sequence[SeedResult]) -> str | None:
     """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
-    return warning(min(result.validation for result in results)) or (None if pooled(results) else FEW_MEASURED)
+    fewest = min(results, key=lambda result: result.validation)
+    nothing_held_out = all(result.evaluated == "train" for result in results)
+    measured = None if nothing_held_out or pooled(results) else FEW_MEASURED
+    return warning(fewest.validation, fewest.kind) or measured
 
 
 def seeds(run: RunFolder) -> dict[str, Any]:
     """The spread over seeds."""
     summary, numbers = run.summary, run.spec.seeds
-    test, validation = summary["test_accuracy"], summary["val_accuracy"]
-    heads = [f"{name}, {nodes}" if nodes else name for name, nodes in seed_heads(test, validation)]
+    test, (name, validation) = summary["test_accuracy"], judged(run, "validation", "cross-fitted")
+    heads = [f"{name}, {nodes}" if nodes else name for name, nodes in seed_heads(test, name, validation)]
     columns = ("seed", *heads, "epochs", "seconds")
     rows: list[list[Cell]] = []
     for at, seed in enumerate(numbers):
@@ -101,9 +112,9 @@ def seeds(run: RunFolder) -> dict[str, Any]:
     }
 
 
-def seed_heads(test: Mapping[str, Any], validation: Mapping[str, Any]) -> list[tuple[str, str]]:
+def seed_heads(test: Mapping[str, Any], second: str, validation: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The names of the two accuracies, and the nodes behind each."""
-    return [(name, accuracy.spread_nodes(a)) for name, a in (("test", test), ("validation", validation))]
+    return [(name, accuracy.spread_nodes(a)) for name, a in (("test", test), (second, validation))]
 
 
 def pooled(results: Sequence[SeedResult]) -> Calibration | None:
@@ -236,7 +247,16 @@ def chosen_epoch(fit: SeedFit) -> str:
     if "epoch" not in best:
         return ""
     value = best.get("val_accuracy")
+    if value is None and isinstance(best.get("cross_fitted"), Mapping):
+        return chosen_without_validation(best)
     where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
     text = where + ("" if value is None else f", validation accuracy {accuracy.full(value, fit.temperature.nodes)}")
     others = [(NAMES[metric], best.get(score_key(metric))) for metric in METRICS if metric != "accuracy"]
     return text + "".join(f", validation {name} {percent(score)}" for name, score in others if isinstance(score, float))
+
+
+def chosen_without_validation(best: Mapping[str, Any]) -> str:
+    """The last epoch in words, with the cross-fitted accuracy of what the fit started from."""
+    known = best["cross_fitted"]
+    where = f"epoch {int(best['epoch']) + 1} of {visible(best.get('phase', 'training'))}"
+    return f"{where}; cross-fitted accuracy of its start {accuracy.full(known.get('accuracy'), known.get('nodes'))}"

@@ -59,10 +59,42 @@ def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
             return f"its {name} isn't a number per seed"
     if not isinstance(result.get("versions", {}), dict):
         return "its versions have the wrong type"
+    cross_fitted = result.get("cross_fitted_accuracy")
+    if cross_fitted is not None and not (isinstance(cross_fitted, dict) and _is_spread(cross_fitted, seeds)):
+        return "its cross_fitted_accuracy isn't mean, std and a share per seed"
     for key in (score_key(metric, part) for part in PARTS for metric in SCORES):
         if key in result and not (isinstance(result[key], dict) and _is_spread(result[key], seeds)):
             return f"its {key} isn't mean, std and a share per seed"
-    return "" if _are_recalls(result.get("recall", {}), seeds) else "its recall isn't a share per class and seed"
+    if not _are_recalls(result.get("recall", {}), seeds):
+        return "its recall isn't a share per class and seed"
+    return "" if is_reference(result.get("reference", {})) else "its reference has the wrong form"
+
+
+def is_reference(value: Any) -> bool:
+    """Whether it is what :func:`gdamn.runs.reference.table.reference` makes."""
+    if not isinstance(value, dict) or not _are_texts(value.get("notes", [])):
+        return False
+    verdicts, methods = [value[name] for name in ("edges", "gdamn") if name in value], value.get("methods", [])
+    if not isinstance(methods, list) or (methods and len(verdicts) < 2):
+        return False
+    if not all(isinstance(each, dict) and isinstance(each.get("sentence"), str) for each in verdicts):
+        return False
+    return all(_is_measured(method) for method in methods)
+
+
+def _is_measured(method: Any) -> bool:
+    """Whether it is a method with its accuracy, nodes and interval."""
+    if not isinstance(method, dict) or not isinstance(method.get("title"), str):
+        return False
+    ends = method.get("interval_95")
+    if not isinstance(ends, list) or len(ends) != 2:
+        return False
+    return _is_count(method.get("nodes")) and all(_is_number(each, 1) for each in (method.get("accuracy"), *ends))
+
+
+def _are_texts(value: Any) -> bool:
+    """Whether it is a list of texts."""
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _are_recalls(recall: Any, seeds: int) -> bool:

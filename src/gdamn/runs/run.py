@@ -27,6 +27,7 @@ from ..system.versions import versions
 from . import class_scores, failures, pool, seed_records
 from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
+from .reference.of_run import of_run, start_record
 from .spec import RunSpec
 from .spread import spread as spread
 from .store import Store, stoppable
@@ -51,6 +52,7 @@ def run(
     progress: Progress | None = None,
     read_progress: ReadProgress = silent,
     group: Group | None = None,
+    reference: Mapping[str, Any] | bool = False,
 ) -> dict[str, Any]:
     """Train every seed of a run, write its folder and return the summary.
 
@@ -58,6 +60,7 @@ def run(
     configuration is written again; one of another configuration is kept unless ``force``. The standard deviations
     are those of a sample (divided by n - 1), and 0 for a single seed. A run that was stopped is resumed: finished
     seeds are kept, the others continue from their checkpoints. The ranks of a ``group`` train each model together.
+    The summary of a run with a ``reference`` (reference/) has it, too: one that is known already, or a new one.
     """
     folders.check(out, "run")
     threads = execution.threads_for(len(spec.seeds))
@@ -84,7 +87,13 @@ def run(
                     finished=results.__setitem__,
                 )
             remove_stale(out, spec.seeds)
+            if reference is True:
+                reading_view("simple methods", 0, 1)
+                first, start = spec.seeds[0], bool(results[spec.seeds[0]].get("multihop"))
+                reference = of_run(lambda: load_graph(spec, execution.data_root, first), first, start)
+                reading_view("simple methods", 1, 1)
             summary = summarise(spec, [results[seed] for seed in spec.seeds])
+            summary.update({"reference": reference} if reference else {})
             io.write_text(out / "config.toml", config)
             io.write_json(out / "summary.json", summary)
     return summary
@@ -189,6 +198,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "val_accuracy": estimator.score("val") if nodes["val"] else None,
         "test_nodes": nodes["test"],
         "val_nodes": nodes["val"],
+        **start_record(estimator.best_epoch_),
         **class_scores.class_scores(graph, estimator),
         "before_em": is_before_em(estimator),
         "label_noise": estimator.best_epoch_.get("label_noise"),
@@ -261,6 +271,7 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         },
         "test_accuracy": spread_of(results, "test"),
         "val_accuracy": spread_of(results, "val"),
+        **cross_fitted(results),
         **class_scores.over_seeds(results),
         "seconds_per_seed": [result["seconds"] for result in results],
         "epochs_per_seed": [result["epochs"] for result in results],
@@ -295,6 +306,13 @@ def spread_of(results: Sequence[Mapping[str, Any]], part: str) -> dict[str, Any]
     """Accuracies on ``test`` or ``val`` nodes over the seeds, each with its nodes and its 95 % interval."""
     values, nodes = ([result.get(f"{part}_{what}") for result in results] for what in ("accuracy", "nodes"))
     return with_nodes(spread(values), nodes)
+
+
+def cross_fitted(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The accuracy on labels that were held out in turn, of what the fits started from; nothing for other fits."""
+    if all(result.get("cross_fitted_accuracy") is None for result in results):
+        return {}
+    return {"cross_fitted_accuracy": spread_of(results, "cross_fitted")}
 
 
 def peak_rss_mb() -> float:

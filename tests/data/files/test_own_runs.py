@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files()(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        done = CliRunner().invoke(cli.app, [*TRAIN, "--seeds", "2"])
+        done = CliRunner().invoke(cli.app, [*TRAIN, "--seeds", "2", "--val-share", "0.2"])
     assert done.exit_code == 0, done.stderr
     assert "Features: 'age' is standardised" in done.stdout
     assert "held out for validation" in done.stdout

@@ -12,6 +12,9 @@ from ...errors import ConfigError
 USUAL, NO_WORDS = "usual", "none"
 """Which labels are unknown: the usual words, or empty ones only."""
 
+AUTO = "auto"
+"""A validation share that is 0 where labels are few, else a fifth (data/held_out.py)."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -26,7 +29,9 @@ class Options:
         weight: column of the edges with their weights. Default: ``weight`` where there is one.
         source, target: columns of the edges with their ends. Default: the columns called so, else the first two.
         split_column: column that says train, val or test. Default: none.
-        val_share: share of the labelled nodes that is held out for validation where no split is given.
+        val_share: share of the labelled nodes that is held out for validation where no split is given; ``auto``, which
+            ``gdamn train`` records, holds out none where labels are few. A run stored before there was a choice has
+            none recorded and keeps 0.2.
         test_share: share of the labelled nodes that is held out for a test where no split is given.
         directed: keep the direction of the edges.
         missing: ``usual`` reads labels such as ``NA``, ``-`` and ``?`` as unknown (graph/missing_words.py),
@@ -43,18 +48,18 @@ class Options:
     source: str | None = None
     target: str | None = None
     split_column: str | None = None
-    val_share: float = 0.2
+    val_share: float | str = 0.2
     test_share: float = 0.0
     directed: bool = False
     missing: str = USUAL
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shares = (self.val_share, self.test_share)
+        shares = [share for share in (self.val_share, self.test_share) if not isinstance(share, str)]
         if not all(0 <= share < 1 for share in shares) or sum(shares) >= 1:
             raise ConfigError(
                 f"--val-share and --test-share are shares of the labelled nodes, 0 or more and together less than 1; "
-                f"got {self.val_share:g} and {self.test_share:g}."
+                f"got {' and '.join(f'{share:g}' for share in shares)}."
             )
         if self.split_column is not None and self.test_share:
             raise ConfigError("--split-column says which nodes are the test set; leave --test-share out.")
@@ -89,6 +94,8 @@ def _has_its_type(key: str, value: Any) -> bool:
     """Whether a value has the type of its option."""
     if value is None:
         return key != "sha256"
+    if key == "val_share" and value == AUTO:
+        return True
     if key in ("val_share", "test_share"):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if key == "missing":

@@ -15,7 +15,8 @@ from torch_geometric.transforms import BaseTransform
 from ..errors import ConfigError, GraphError
 from ..graph.validation import merge_edges
 from ..model.fitted_state import ATTENTION
-from .base import NodeClassifier, not_a_graph
+from .base import NodeClassifier
+from .graph_input import not_a_graph
 from .weighted_edges import weigh
 
 _OF_NODES = ("node_ids", "class_names")

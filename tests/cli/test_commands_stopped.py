@@ -129,11 +129,11 @@ def test_a_search_goes_on_with_the_same_trials(at: int, tmp_path: Path, monkeypa
     search(tmp_path / "whole")
     keep, kept = tuning.keep_value, []
 
-    def stops(out: Path, config: Any, value: float) -> None:
+    def stops(out: Path, config: Any, value: float, metric: str) -> None:
         if len(kept) == at:
             raise KeyboardInterrupt
         kept.append(config)
-        keep(out, config, value)
+        keep(out, config, value, metric)
 
     monkeypatch.setattr(tuning, "keep_value", stops)
     with pytest.raises(KeyboardInterrupt, match=f"stopped with {at // 2} of 4 trials finished; the same command"):

@@ -13,6 +13,7 @@ import pytest
 from gdamn import load
 from gdamn.errors import ConfigError
 from gdamn.inspect.files import file_facts
+from gdamn.runs.execution import Execution
 from gdamn.runs.run import run
 from gdamn.runs.spec import RunSpec
 
@@ -97,7 +98,7 @@ def test_a_run_reports_what_it_reads_in_its_own_process(tables, tmp_path, jobs):
     nodes, edges = tables
     recorder = Recorder()
     spec = RunSpec(nodes, "lpa", (0, 1), options={"edges": edges})
-    run(spec, tmp_path / "run", jobs=jobs, threads=1, read_progress=recorder)
+    run(spec, tmp_path / "run", Execution(jobs=jobs, threads=1), read_progress=recorder)
     assert recorder.finished == (stages(*tables) if jobs == 1 else [])
 
 

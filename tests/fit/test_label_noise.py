@@ -52,7 +52,7 @@ def test_where_no_label_is_wrong_the_fit_stays_as_it_is_to_the_bit(clean):
 def test_wrong_labels_are_learned_less(clean, planted, wrong, judged, tmp_path):
     none = GDAMN(**SHORT, seed=0).fit(planted)
     learned = [model.probabilities_[wrong, planted.labels[wrong]].mean() for model in (none, judged)]
-    assert learned[1] < 0.8 * learned[0]
+    assert learned[1] < 0.9 * learned[0]
     right = [model.probabilities_[wrong, clean.labels[wrong]].mean() for model in (none, judged)]
     assert right[1] > right[0]
     noise = judged.best_epoch_["label_noise"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from .parsing import parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
+    from ..runs.execution import Execution
     from ..runs.spec import RunSpec
 
 
@@ -61,24 +63,12 @@ def train(
     force: options.ReplaceRun = False,
 ) -> None:
     """Train a method on a data set with one or more seeds and write models, predictions and a summary."""
-    from ..runs import run as runs
     from ..runs.execution import Execution
     from ..runs.ranks import launch, team
 
-    reading = files.chosen_options(
-        edges=edges,
-        label=label,
-        id=node_id,
-        features=features,
-        text=text,
-        weight=weight,
-        source=source,
-        target=target,
-        split_column=split_column,
-        val_share=val_share,
-        test_share=test_share,
-        directed=directed,
-    )
+    columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
+    links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
+    reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
     changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
@@ -89,23 +79,31 @@ def train(
     if spec.method == AUTO:
         spec, decided = chosen_method(spec, several, bool(settings), data_root)
         known = decided if reference else False
-    folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     if workers > 1 and not environment.is_rank():
         team.check(spec, jobs, timeout)
         raise typer.Exit(launch.start(workers))
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
+    train_all(spec, out, execution, timeout, known, as_json)
+
+
+def train_all(
+    spec: RunSpec,
+    out: Path | None,
+    execution: Execution,
+    timeout: float,
+    reference: dict[str, Any] | bool,
+    as_json: bool,
+) -> None:
+    """Train every seed, alone or as one of several ranks, and show the run."""
+    from ..runs import run as runs
+    from ..runs.ranks import team
+
+    folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
         with display.ProgressView() as view:
-            summary = runs.run(
-                spec,
-                folder,
-                execution,
-                progress=view.update,
-                read_progress=view.reading,
-                group=group,
-                reference=known,
-            )
-        show_run(summary, folder, data_root, as_json)
+            run = partial(runs.run, progress=view.update, read_progress=view.reading)
+            summary = run(spec, folder, execution, group=group, reference=reference)
+        show_run(summary, folder, execution.data_root, as_json)
 
 
 def chosen_method(

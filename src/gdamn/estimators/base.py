@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, DataError, GdamnError, GraphError, NotFittedError, TrainingError
 from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
-from ..graph.node_ids import check_ids, id_array, plain_id
+from ..graph.node_ids import check_ids, id_array
 from ..kernels.threads import one_at_a_time
 from ..model.fitted_state import FittedState
 from ..model.metrics import NAMES
 from ..model.settings import BaseSettings
 from ..text import safe
-from .graph_input import as_graph
+from .graph_input import as_graph, plain_split
 from .model_file import FORMAT, read_model
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class NodeClassifier:
         self.class_names_ = g.class_names
         self.node_ids_ = g.node_ids
         self.protocol_ = {
-            "split": _plain_split(g.meta.get("split", "given masks")),
+            "split": plain_split(g.meta.get("split", "given masks")),
             "selection": self._selection(g),
             "seed": self.settings_.seed,
         }
@@ -344,9 +344,3 @@ class NodeClassifier:
         model.epochs_ = len(model.history_)
         model.seconds_, model.timings_ = float("nan"), []
         return model
-
-
-def _plain_split(split: Any) -> Any:
-    """The name or number of a split, as a file can hold it."""
-    plain = plain_id(split)
-    return plain if plain is None or isinstance(plain, (int, float, str)) else str(plain)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import GraphError
 from ..graph.graph import Graph
+from ..graph.node_ids import plain_id
 
 
 def as_graph(graph: Any) -> Graph:
@@ -27,3 +28,9 @@ def not_a_graph(value: Any, expected: str) -> str:
     hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
     hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(value, str) else hint
     return f"Expected {expected}, not {kind}{hint}."
+
+
+def plain_split(split: Any) -> Any:
+    """The name or number of a split, as a file can hold it."""
+    plain = plain_id(split)
+    return plain if plain is None or isinstance(plain, (int, float, str)) else str(plain)

@@ -1,8 +1,8 @@
 """Multi-hop features: what a node and its neighbourhood look like at several depths, in few columns.
 
-X, its rows scaled to length 1, is projected once on the directions that matter after two hops: V holds the leading
-right singular vectors of Â² X, found by randomised subspace iteration (Halko, Martinsson, Tropp 2011). All depths are
-then sums of the same products Â^k X V:
+X, its rows scaled to length 1, is projected once on the directions that matter by themselves and after two hops: V
+holds the leading right singular vectors of X stacked on Â² X, both scaled alike, found by randomised subspace iteration
+(Halko, Martinsson, Tropp 2011). All depths are then sums of the same products Â^k X V:
 
     hops-k:  Â^k X V                                             (SGC, Wu et al. 2019)
     ppr-α:   α Σ_{k<K} (1 - α)^k Â^k X V + (1 - α)^K Â^K X V      (APPNP, Klicpera et al. 2019)
@@ -154,20 +154,30 @@ class UnitRows:
 
 
 def projected(x: UnitRows, adjacency: Adjacency, width: int, isolated: Tensor, generator: torch.Generator) -> Tensor:
-    """X V [N, d] for the d leading right singular vectors V of Â² X, isolated rows left out; X itself if not wider."""
+    """X V [N, d] for the d leading directions V of X and Â² X, isolated rows left out; X itself if not wider.
+
+    Both count the same: V spans the leading eigenvectors of XᵀX / ‖X V‖² + (Â²X)ᵀ(Â²X) / ‖Â²X V‖².
+    """
     device = adjacency.values.device
     if x.width <= width:
         return x.times(torch.eye(x.width, device=device))
 
     def two_hops(h: Tensor) -> Tensor:
-        h[isolated] = 0
         return adjacency.propagate(adjacency.propagate(h, None), None)
 
+    def both(basis: Tensor) -> list[Tensor]:
+        """X V and Â² X V."""
+        plain = x.times(basis)
+        plain[isolated] = 0
+        return [plain, two_hops(plain)]
+
     basis = torch.randn(x.width, width + EXTRA, generator=generator).to(device)
-    for _ in range(2):
-        basis = torch.linalg.qr(x.transposed_times(two_hops(two_hops(x.times(basis)))))[0]
-    smooth = two_hops(x.times(basis)).double()
-    directions = torch.linalg.eigh(smooth.T @ smooth)[1].flip(1)[:, :width].float()
+    for _ in range(3):
+        plain, smooth = (part / part.square().sum().clamp_min(1e-12) for part in both(basis))
+        basis = torch.linalg.qr(x.transposed_times(plain + two_hops(smooth)))[0]
+    unit = [(part / part.norm().clamp_min(1e-12)).double() for part in both(basis)]
+    gram = unit[0].T @ unit[0] + unit[1].T @ unit[1]
+    directions = torch.linalg.eigh(gram)[1].flip(1)[:, :width].float()
     return x.times(basis @ directions)
 
 

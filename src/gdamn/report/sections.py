@@ -124,8 +124,11 @@ def pooled(results: Sequence[SeedResult]) -> Calibration | None:
 
 
 def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
-    """Precision and recall by class, confusion and calibration; None where no label is known."""
-    known = [result.confusion for result in results if result.confusion is not None]
+    """Precision and recall by class, confusion and calibration; None where no label was held out.
+
+    Of the labels that it has learned, a model is mostly right, which tells nothing.
+    """
+    known = [result.confusion for result in results if result.confusion is not None and result.evaluated != "train"]
     if not known:
         return None
     bins = pooled(results)

@@ -62,7 +62,7 @@ def ranks_of(process: subprocess.Popen[str]) -> list[int]:
     return [found[rank] for rank in sorted(found)]
 
 
-def ended(process: subprocess.Popen[str], within: float = 60) -> tuple[int, str]:
+def ended(process: subprocess.Popen[str], within: float = 180) -> tuple[int, str]:
     """The exit code, and what was said on stderr but for the progress."""
     try:
         told = process.communicate(timeout=within)[1]

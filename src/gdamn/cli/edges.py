@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from ..errors import ConfigError
 from . import display
 from .finished_run import check_written, echo_json, run_folder, working
-from .options import AsJson, DataRoot, Force, Run, Seed
+from .options import AsJson, DataRoot, Force, Run, Seed, TableOut
 from .root import app, reporting
 
 
@@ -19,7 +18,7 @@ from .root import app, reporting
 def edges(
     run: Run,
     suspicious: Annotated[int, typer.Option(metavar="N", help="How many edges.")] = 20,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them, too: .csv or .parquet.")] = None,
+    out: TableOut = None,
     seed: Seed = None,
     data_root: DataRoot = None,
     force: Force = False,

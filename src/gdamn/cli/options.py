@@ -35,6 +35,7 @@ DataRoot = Annotated[
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that gdamn train wrote.", show_default=False)]
 Seed = Annotated[int | None, typer.Option(help="Which of the run's models. Default: the first.")]
+TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Write them, too: .csv or .parquet.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 TrainJobs = Annotated[

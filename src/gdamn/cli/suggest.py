@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from . import display
 from .finished_run import check_written, echo_json, run_folder, working
-from .options import AsJson, DataRoot, Force, Run, Seed
+from .options import AsJson, DataRoot, Force, Run, Seed, TableOut
 from .root import app, reporting
 
 
@@ -19,7 +18,7 @@ def suggest(
     run: Run,
     count: Annotated[int, typer.Argument(metavar="N", help="How many nodes.")] = 10,
     rule: Annotated[str, typer.Option(help="diverse, coverage or uncertainty.")] = "diverse",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write them, too: .csv or .parquet.")] = None,
+    out: TableOut = None,
     seed: Seed = None,
     data_root: DataRoot = None,
     force: Force = False,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,21 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("search", derandomize=False, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# Before any test imports torch: threads that spin while they wait make tiny fits slow on a busy machine.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Before any test imports numpy or torch, and for the processes that tests start: on tiny graphs threads only wait for
+# each other, and those of OpenBLAS spin meanwhile. Tests of several threads ask for them; those of numba stay.
+for name, value in (("OMP_WAIT_POLICY", "PASSIVE"), ("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
+    os.environ.setdefault(name, value)
+
+# A process that a test starts would else compile every module of gdamn anew, where this is set.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 SLOW = (
-    *("test_report_browser.py", "test_hosts.py", "test_cli.py", "test_lost_ranks.py", "test_ranks_equal.py"),
-    *("test_own_broken.py", "test_commands_stopped.py", "test_experiments.py", "test_cli_after.py", "test_chaos.py"),
-    *("test_compare.py", "test_own_tutorial.py", "test_report.py", "test_load.py", "test_streams.py"),
-    *("test_checkpoint.py", "test_runs.py", "test_unfinished.py", "test_estimators.py", "test_faults.py"),
+    *("test_report_browser.py", "test_hosts.py", "test_cli.py", "test_reference.py", "test_lost_ranks.py"),
+    *("test_ranks_equal.py", "test_own_broken.py", "test_checkpoint.py", "test_own_tutorial.py", "test_report.py"),
+    *("test_experiments.py", "test_cli_after.py", "test_commands_stopped.py", "test_chaos.py", "test_leakage.py"),
+    *("test_unequal.py", "test_suspicious_labels.py", "test_compare.py", "test_map.py", "test_fused.py"),
+    *("test_numbers.py", "test_batched.py", "test_class_scores.py", "test_inductive.py", "test_estimators.py"),
 )
 
 
@@ -41,6 +49,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     rank = {name: at for at, name in enumerate(SLOW)}
     items.sort(key=lambda item: rank.get(item.path.name, len(SLOW)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """By the processes of ``pytest -n`` together; one alone compiles what it needs when it needs it."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from compiled import compile_together
+
+        compile_together(tmp_path_factory.getbasetemp().parent / "compiled")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,6 +83,39 @@ def files_are_not_forced_to_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_methods_end_with_their_test() -> Iterator[None]:
+    """``module:Class`` stays in the registry as long as the process does; another test would meet it there."""
+    from gdamn.estimators.registry import METHODS
+
+    known = dict(METHODS)
+    yield
+    if METHODS.keys() != known.keys():
+        METHODS.clear()
+        METHODS.update(known)
+
+
+@pytest.fixture(scope="module")
+def without_pages() -> Iterator[None]:
+    """``train`` draws no report.html at its end, which takes longer than training on a tiny graph; for other proofs."""
+    from gdamn.cli import report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "report_of_training", lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--jobs`` forks its workers from a process that has imported torch: for proofs that don't need fresh ones."""
+    from gdamn.runs import pool
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["gdamn.data", "gdamn.estimators.gdamn", "gdamn.runs.run"])
+    asked = types.SimpleNamespace(get_context=lambda _: context, parent_process=multiprocessing.parent_process)
+    monkeypatch.setattr(pool, "multiprocessing", asked)
 
 
 @pytest.fixture(scope="session")

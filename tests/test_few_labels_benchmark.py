@@ -134,6 +134,24 @@ def test_only_what_is_missing_or_has_other_settings_is_run(
     assert json.loads(out.read_text())["fits"][0]["accuracy"] != 0.5
 
 
+def test_a_setting_that_came_since_counts_as_its_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kept fit stays where the settings that it names are today's; a default that has changed makes it stale."""
+    monkeypatch.setattr(few_labels, "fit", lambda *given: (0.75, 1.0))
+    monkeypatch.setattr(few_labels, "warm_up", lambda method: None)
+    out = tmp_path / "few.json"
+    part = ("--graphs", "digits + noise", "--labels", "5", "--methods", "logreg", "--seeds", "1")
+    for changes, runs in (({"metric": None, "class_weight": None}, False), ({"epochs": 7}, True), ({"old": 1}, True)):
+        settings = {**few_labels.settings_of("logreg"), **changes}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        number = few_labels.hash_of(settings)
+        fits = [{**record("logreg", 0, 0.5, "digits + noise"), "settings": number}]
+        out.write_text(json.dumps({"settings": {number: settings}, "fits": fits}))
+        run(monkeypatch, out, *part)
+        assert ("logreg 75.0 %" in capsys.readouterr().out) == runs
+
+
 @pytest.mark.parametrize("options", [["--methods", "nonsense"], ["--graphs", "cora,nonsense"]])
 def test_an_unknown_name_is_refused(
     options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

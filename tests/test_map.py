@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from several import Said, several
 
 from gdamn.system.moved import MOVED
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "gdamn"
 MAP = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+HELP, BAD = "gdamn --help", "gdamn inspect bad.jsonl"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
@@ -107,22 +108,27 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def gdamn(extended: Path, words: str) -> str:
-    """What a command of the extended package prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words.split()],
-        cwd=extended / "work",
-        env={**os.environ, "PYTHONPATH": str(extended / "src"), "NO_COLOR": "1", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def commands(about: str) -> list[str]:
     """The commands of the example that has a word."""
     return next(block for block in blocks("sh") if about in block).splitlines()
+
+
+@pytest.fixture(scope="module")
+def said(extended: Path) -> dict[str, Said]:
+    """What the commands of the extended package say, each as the map has it."""
+    nodes = [
+        {"id": f"n{i}", "label": "ab"[i % 2] if i < 20 else None, "features": [i % 2, 1], "links": [f"n{(i + 2) % 24}"]}
+        for i in range(24)
+    ]
+    (extended / "work/friends.jsonl").write_text("\n".join(map(json.dumps, nodes)))
+    (extended / "work/bad.jsonl").write_text('{"id": "a"}')
+    lines = [line for about in ("majority,", "friends.jsonl", "gdamn size", "degrees") for line in commands(about)]
+    lines += [HELP, BAD]
+    words = [line.split()[1:] for line in lines]
+    found = several(words, cwd=extended / "work", PYTHONPATH=str(extended / "src"), COLUMNS="200")
+    for line, each in zip(lines, found, strict=True):
+        assert each.code == (2 if line == BAD else 0), each.err
+    return dict(zip(lines, found, strict=True))
 
 
 def test_the_examples_are_as_the_linter_wants_them(extended: Path) -> None:
@@ -136,39 +142,30 @@ def test_the_examples_are_as_the_linter_wants_them(extended: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.usefixtures("said")
 def test_the_new_method(extended: Path) -> None:
-    (command,) = commands("majority,")
-    gdamn(extended, command)
     found = json.loads((extended / "work/runs/majority/compare.json").read_text())
     first, second = (row["test_accuracy"]["per_seed"] for row in found["results"])
     assert first == second
     assert len(first) == 2
 
 
-def test_the_new_format(extended: Path) -> None:
-    nodes = [
-        {"id": f"n{i}", "label": "ab"[i % 2] if i < 20 else None, "features": [i % 2, 1], "links": [f"n{(i + 2) % 24}"]}
-        for i in range(24)
-    ]
-    (extended / "work/friends.jsonl").write_text("\n".join(map(json.dumps, nodes)))
-    inspect, train = commands("friends.jsonl")
-    assert re.search(r"edges\W+24 undirected", gdamn(extended, inspect))
-    gdamn(extended, train)
+def test_the_new_format(extended: Path, said: dict[str, Said]) -> None:
+    inspect, _ = commands("friends.jsonl")
+    assert re.search(r"edges\W+24 undirected", said[inspect].out)
     assert len((extended / "work/runs/friends/seed-0/predictions.csv").read_text().splitlines()) == 25
-    (extended / "work/bad.jsonl").write_text('{"id": "a"}')
-    with pytest.raises(AssertionError, match="isn't a graph of JSON lines"):
-        gdamn(extended, "gdamn inspect bad.jsonl")
+    assert "isn't a graph of JSON lines" in said[BAD].err
 
 
-def test_the_new_command(extended: Path) -> None:
+def test_the_new_command(said: dict[str, Said]) -> None:
     (command,) = commands("gdamn size")
-    assert gdamn(extended, command) == "karate: 34 nodes, 78 edges\n"
-    assert "Tell how large a data set is." in gdamn(extended, "gdamn --help")
+    assert said[command].out == "karate: 34 nodes, 78 edges\n"
+    assert "Tell how large a data set is." in said[HELP].out
 
 
-def test_the_new_experiment(extended: Path) -> None:
+def test_the_new_experiment(extended: Path, said: dict[str, Said]) -> None:
     (command,) = commands("degrees")
-    assert "nodes have neighbours. Our numbers agree: at least 4.6." in gdamn(extended, command)
+    assert "nodes have neighbours. Our numbers agree: at least 4.6." in said[command].out
     found = json.loads((extended / "work/runs/degrees/degrees.json").read_text())
     assert found["numbers"] == {"karate": pytest.approx(2 * 78 / 34)}
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse as sp
 import torch
 from torch.nn import functional as F
@@ -17,9 +16,8 @@ from gdamn import Graph
 from gdamn.baselines.alagat import ALaGAT, ALaGATSettings, for_heads
 from gdamn.baselines.alagcn import ALaGCN
 from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest
-from gdamn.baselines.deepergcn import DeeperGCN, aggregate
+from gdamn.baselines.deepergcn import TEMPERATURE, DeeperGCN, aggregate
 from gdamn.baselines.grand import GRAND
-from gdamn.baselines.topology import CODE, laplacian, largest_eigenvalue, topology_code
 from gdamn.data import load
 from gdamn.estimators.registry import make
 from gdamn.fit.training import Adam
@@ -95,17 +93,15 @@ def networks(graph: Graph, rate: float = 0.0):
     csgnn = CSGNNSettings(
         hidden=HIDDEN, layers=3, cut=0.3, dropout_hidden=rate, dropout_attention=rate, dropout_input=rate
     )
-    place = topology_code(s, CPU)
     return {
-        "deepergcn": DeeperGCN(s, *sizes, 3, rate, 0.5),
+        "deepergcn": DeeperGCN(s, *sizes, 3, rate),
         "alagcn": ALaGCN(gcn_adjacency(s, CPU), *sizes, 4, rate),
         "alagat": alagat(s, 3, rate),
-        "cs-gnn": CSGNN(s, None, CPU, WIDTH, C, csgnn),
-        "cs-gnn with places": CSGNN(s, place, CPU, WIDTH, C, csgnn),
+        "cs-gnn": CSGNN(s, CPU, WIDTH, C, csgnn),
     }
 
 
-NAMES = ["deepergcn", "alagcn", "alagat", "cs-gnn", "cs-gnn with places"]
+NAMES = ["deepergcn", "alagcn", "alagat", "cs-gnn"]
 
 
 def evaluated(path: str, net, graph: Graph) -> torch.Tensor:
@@ -174,7 +170,7 @@ def test_same_bits_on_one_thread_and_on_two(words, name, settings):
 
 def generalised(net: DeeperGCN, layer: int) -> GENConv:
     """PyG's layer with our weights."""
-    conv = GENConv(HIDDEN, HIDDEN, aggr="softmax_sg", t=net.temperature, num_layers=1, bias=True)
+    conv = GENConv(HIDDEN, HIDDEN, aggr="softmax_sg", t=TEMPERATURE, num_layers=1, bias=True)
     with torch.no_grad():
         conv.mlp[0].weight.copy_(net.later[layer].T)
         conv.mlp[0].bias.copy_(net.bias[layer + 1])
@@ -184,7 +180,7 @@ def generalised(net: DeeperGCN, layer: int) -> GENConv:
 @both
 @pytest.mark.parametrize("layers", [1, 3])
 def test_deepergcn_equals_that_of_pyg(path, plain, layers):
-    net = started(DeeperGCN(plain.structure, WIDTH, HIDDEN, C, layers, 0.5, 0.7))
+    net = started(DeeperGCN(plain.structure, WIDTH, HIDDEN, C, layers, 0.5))
     p = plain.structure.pattern
     edges = torch.stack([torch.as_tensor(p.indices), torch.as_tensor(p.rows)]).long()  # with a loop at every node
     with torch.no_grad():
@@ -348,19 +344,15 @@ def test_the_cut_takes_the_smallest_and_keeps_the_total(share):
 
 @both
 @pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("placed", [False, True])
 @torch.no_grad()
-def test_cs_gnn_by_dense_matrices(path, graph, layers, placed):
+def test_cs_gnn_by_dense_matrices(path, graph, layers):
     s = CSGNNSettings(hidden=HIDDEN, layers=layers, cut=0.3)
-    place = topology_code(graph.structure, CPU) if placed else None
-    net = started(CSGNN(graph.structure, place, CPU, WIDTH, C, s))
+    net = started(CSGNN(graph.structure, CPU, WIDTH, C, s))
     free = matrix(graph, graph.structure.weights * graph.structure.free)
-    t = place if placed else torch.zeros(N, CODE)
     h = dense(graph)
     for layer in range(layers):
         both_, value = (net.first[0], net.first[1]) if layer == 0 else (net.attention[layer - 1], net.value[layer - 1])
         c, q = (h @ both_ * SLOWER).chunk(2, 1)
-        c = c + t @ (net.placed[layer] * SLOWER) if placed else c
         scores = F.elu((c[:, None] * (q[None] - c[:, None])).sum(2))  # ⟨q_j - c_i, c_i⟩
         mass = free * torch.exp(scores)
         alpha = mass / mass.sum(1, keepdim=True).clamp_min(1e-30)
@@ -369,41 +361,8 @@ def test_cs_gnn_by_dense_matrices(path, graph, layers, placed):
         alpha = kept * alpha.sum() / kept.sum()
         near = alpha @ (h @ value) + (h @ net.residual[layer - 1] if layer else 0)
         h = F.elu(torch.cat([near, h @ value], 1))
-    wanted = h @ net.last[0] + net.bias[0] + (t @ net.last[1] if placed else 0)
+    wanted = h @ net.last[0] + net.bias[0]
     torch.testing.assert_close(evaluated(path, net, graph), wanted, **CLOSE)
-
-
-@both
-def test_places_by_a_dense_matrix_exponential(path, graph):
-    a = matrix(graph, graph.structure.weights * graph.structure.free).double().numpy()
-    lap = np.diag(a.sum(1)) - a
-    with use_kernels(path):
-        found = topology_code(graph.structure, CPU)
-        top = largest_eigenvalue(graph.structure.pattern, laplacian(graph.structure, CPU)).item()
-    np.testing.assert_allclose(top, 1.01 * np.linalg.eigvalsh(lap)[-1], rtol=5e-3)
-    psi = scipy.linalg.expm(-1000 * lap / top)
-    waves = np.exp(1j * psi[:, :, None] * (20 * np.arange(32))).mean(1)
-    code = np.concatenate([waves.real, waves.imag], 1)
-    spread = code.std(0)
-    code = np.where(spread > 1e-4, (code - code.mean(0)) / np.where(spread > 1e-4, spread, 1), 0)
-    code = code / np.linalg.norm(code, axis=1, keepdims=True)
-    assert found.shape == (N, CODE)
-    np.testing.assert_allclose(found.numpy(), code, atol=5e-2)
-    assert np.abs(found.numpy() - code).mean() < 3e-3
-
-
-def test_nodes_alike_have_one_place():
-    """The leaves of a star, whose centre differs from them."""
-    star = Graph.build(np.stack([np.zeros(200, int), np.arange(1, 201)]), np.ones((201, 1)))
-    code = topology_code(star.structure, CPU)
-    torch.testing.assert_close(code[1:], code[1:2].expand(200, -1), rtol=1e-2, atol=1e-2)
-    assert (code[0] - code[1]).norm() > 1
-
-
-def test_a_graph_without_places():
-    """Where all nodes are alike there is nothing to tell, and noise is not blown up."""
-    ring = Graph.build(np.stack([np.arange(8), np.roll(np.arange(8), 1)]), np.ones((8, 1)))
-    assert (topology_code(ring.structure, CPU) == 0).all()
 
 
 # --- GRAND -----------------------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ def test_presets_have_the_settings_of_the_publications(method: str, dataset: str
         assert settings["normalize"] == ("auto" if rows else "none")
     if method == "grand":
         assert settings["epochs"] == EPOCHS[dataset]
+        assert settings["lambda_"] == (0.7 if dataset == "citeseer" else 1.0)
+        assert make(method).get_params()["lambda_"] == 0.3
 
 
 def words(seed: int = 0) -> Graph:

@@ -18,6 +18,8 @@ import pytest
 
 from gdamn.cli import root as cli
 
+pytestmark = pytest.mark.usefixtures("without_pages")  # the run in a process of its own has one
+
 COMMANDS = ["", "train", "methods", "demo", "data", "data list", "data info", "data get"]
 COMMANDS += ["doctor", "compare", "reproduce", "report", "inspect", "predict", "refine", "explain", "edges"]
 COMMANDS += ["labels", "suggest"]
@@ -212,6 +214,7 @@ def test_the_accuracy_is_that_of_the_predictions(trained: Trained) -> None:
     assert right / len(rows) == pytest.approx(summary["test_accuracy"]["per_seed"][0], abs=1e-6)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_config_repeats_the_run_with_any_number_of_jobs(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

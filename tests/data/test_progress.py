@@ -93,6 +93,7 @@ def test_inspect_reports_what_it_reads(tables):
     assert recorder.finished == [stage for stage in stages(*tables) if stage != "making features"]
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_reports_what_it_reads_in_its_own_process(tables, tmp_path, jobs):
     nodes, edges = tables

@@ -16,7 +16,8 @@ import pytest
 from gdamn import GDAMN, GDAMNPlus, Settings
 from gdamn.estimators.base import NodeClassifier
 from gdamn.estimators.registry import METHODS
-from gdamn.model.settings import PlusSettings
+from gdamn.model.plus_settings import PlusSettings
+from gdamn.model.settings import BaseSettings
 
 SOURCES = Path(__file__).parents[2] / "src"
 CONFIG = """
@@ -30,14 +31,18 @@ ignore_missing_imports = true
 """
 
 
+def arguments(settings: type[BaseSettings]) -> str:
+    """Every setting with its default, as source."""
+    return ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(settings))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_a_type_checker_knows_every_setting_and_its_type(tmp_path):
-    everything = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(Settings))
-    plus = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(PlusSettings))
+    classes = dict.fromkeys(METHODS[name].estimator() for name in METHODS)
     lines = {
         "from gdamn import GDAMN, GDAMNPlus": None,
-        f"GDAMN({everything}).predict_proba('p')": None,
-        f"GDAMNPlus({plus}).settings.soft": None,
+        f"GDAMN({arguments(Settings)}).predict_proba('p')": None,
+        f"GDAMNPlus({arguments(PlusSettings)}).settings.soft": None,
         "GDAMN(beta='auto', learning_rate=1)": None,
         "GDAMN(hiden=3)": 'Unexpected keyword argument "hiden" for "GDAMN"; did you mean "hidden"?',
         "GDAMNPlus(hiden=3)": 'Unexpected keyword argument "hiden" for "GDAMNPlus"; did you mean "hidden"?',
@@ -49,7 +54,18 @@ def test_a_type_checker_knows_every_setting_and_its_type(tmp_path):
         "GDAMN.preset(seed=1)": 'Missing positional argument "dataset" in call to "preset" of "GDAMN"',
         "GDAMN.preset('cora').nothing": '"GDAMN" has no attribute "nothing"',
         "GDAMN(3)": 'Too many positional arguments for "GDAMN"',
+        "GDAMN().set_params(hidden=3).refine": None,
+        "GDAMN().set_params(hiden=3)": 'Unexpected keyword argument "hiden" for "set_params" of "NodeClassifier"; '
+        'did you mean "hidden"?',
     }
+    for cls in (cls for cls in classes if not issubclass(cls, GDAMN)):
+        name, everything = cls.__name__, arguments(cls.settings_class)
+        lines[f"from {cls.__module__} import {name}"] = None
+        lines[f"{name}({everything}).set_params({everything}).settings.seed"] = None
+        lines[f"{name}(seeed=3)"] = f'Unexpected keyword argument "seeed" for "{name}"; did you mean "seed"?'
+        lines[f"{name}().set_params(seed='3')"] = (
+            'Argument "seed" to "set_params" of "NodeClassifier" has incompatible type "str"; expected "int"'
+        )
     (tmp_path / "mypy.ini").write_text(CONFIG)
     (tmp_path / "user.py").write_text("\n".join(lines) + "\n")
     command = [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--hide-error-codes", "user.py"]

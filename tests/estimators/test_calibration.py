@@ -101,8 +101,13 @@ def test_few_nodes_give_no_calibration_error() -> None:
     assert told["nodes"] == ENOUGH - 1
     assert warning(ENOUGH) is None
     assert "only 8 validation nodes" in str(warning(8))
-    assert "only 1 validation node:" in str(warning(1))
+    assert "uncalibrated: it rests on only 1 validation node," in str(warning(1))
     assert "isn't calibrated" in str(warning(0))
+    assert warning(50, "labelled", 0.2) is None
+    assert "the 50 labelled nodes that it rests on tell the accuracy only to within 9 points" in str(
+        warning(50, "labelled", 0.45)
+    )
+    assert warning(65, "labelled", 0.5) is None  # as many as any accuracy needs
 
 
 def test_only_validation_labels_calibrate() -> None:

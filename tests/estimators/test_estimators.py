@@ -297,7 +297,8 @@ def test_settings_that_do_not_exist(name):
 def test_settings_out_of_range_or_of_another_type(name, setting, value, message):
     estimator = METHODS[name].estimator()
     if setting not in estimator.settings_class.names():
-        message = f"There is no setting '{setting}'"  # label propagation has no hidden layers, and so on
+        # label propagation has no hidden layers, and so on
+        message = f"There is no setting '{setting}'|Setting '{setting}' was removed"
     else:
         message = f"Setting '{setting}' is .*{message}"
     with pytest.raises(ConfigError, match=message):
@@ -359,6 +360,8 @@ def test_methods_that_choose_their_epoch_by_loss(graph, name):
     assert by_accuracy.best_epoch_["val_accuracy"] == max(r["val_accuracy"] for r in by_loss.history_)
     assert by_loss.protocol_["selection"].startswith("lowest validation loss")
     assert by_accuracy.protocol_["selection"].startswith("highest validation accuracy")
+    smoothed = new(name, epochs=12, selection="smoothed").fit(graph)
+    assert smoothed.best_epoch_["val_smoothed"] == max(r["val_smoothed"] for r in smoothed.history_)
 
 
 def test_refine(graph, fitted, tmp_path):

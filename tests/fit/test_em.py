@@ -13,8 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gdamn import GDAMN, Graph
 from gdamn.data import load
-from gdamn.errors import GdamnError, GraphError
+from gdamn.errors import ConfigError, GdamnError, GraphError
+from gdamn.fit import training
 from gdamn.fit.domains.domain import STARTS
+from gdamn.model.metrics import score_key
 from gdamn.model.settings import BETAS
 
 QUICK = {
@@ -69,9 +71,33 @@ def test_the_best_epoch_is_one_of_the_e_steps(graph):
     assert chosen.mean() == pytest.approx(best["val_accuracy"])
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
+def test_a_running_mean_chooses_the_epoch_on_request(graph, metric, monkeypatch):
+    """Each epoch's mean with the two before it in its phase, by NumPy; the fit itself is the same."""
+    monkeypatch.setattr(training, "SMOOTHED", 3)
+    model, plain = (fit(graph, epochs=6, metric=metric, selection=rule) for rule in ("smoothed", "accuracy"))
+    assert [{k: v for k, v in r.items() if k != "val_smoothed"} for r in model.history_] == plain.history_
+    candidates = []
+    for phase in ("E-step 1", "E-step 2"):
+        records = [r for r in model.history_ if r["phase"] == phase]
+        scores = [r[score_key(metric)] for r in records]
+        means = [np.mean(scores[max(0, at - 2) : at + 1]) for at in range(6)]
+        assert [r["val_smoothed"] for r in records] == pytest.approx(means)
+        candidates += records
+    assert model.best_epoch_ == max(candidates, key=lambda r: (r["val_smoothed"], -r["val_loss"]))
+    assert "mean over the last 20 epochs" in model.protocol_["selection"]
+    assert metric == "accuracy" or "macro F1" in model.protocol_["selection"]
+
+
+def test_the_lowest_validation_loss_chooses_the_epoch_on_request(graph):
+    model = fit(graph, epochs=6, selection="loss")
+    losses = [r["val_loss"] for r in model.history_ if r["phase"].startswith("E")]
+    assert model.best_epoch_["val_loss"] == min(losses)
+
+
 def test_without_validation_nodes_the_last_epoch_is_kept(graph):
     lone = graph.with_masks(graph.train_mask, np.zeros(graph.num_nodes, bool), graph.test_mask)
-    model = fit(lone)
+    model = fit(lone, selection="smoothed")
     assert model.best_epoch_ == model.history_[-1]
     assert model.best_epoch_["val_accuracy"] is None
     assert "last epoch" in model.protocol_["selection"]
@@ -138,6 +164,25 @@ def test_hard_and_soft_weights_are_the_papers_equations(graph):
     unit = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-8)
     mass = (exists + np.eye(graph.num_nodes)) * np.exp(-unit @ unit.T)
     np.testing.assert_allclose(dense(graph, model, "soft"), mass / mass.sum(1, keepdims=True), rtol=1e-4, atol=1e-6)
+
+
+def test_hard_attention_and_prior_read_sharper_labels_and_p_the_soft_ones(graph):
+    """σ(S Q Sᵀ) and KL(σ(S Sᵀ) ‖ cos) in dense float64, with S = Ŷ^{1/T} over its sum, at the end and at the start."""
+    model = fit(graph, attention_temperature=0.2, prior_clamp=0.05, em_iterations=1, normalize="none")
+    soft = model.tensors_["pseudo_labels"].astype(np.float64)
+    sharp = soft**5 / (soft**5).sum(1, keepdims=True)
+    assert sharp.max(1).mean() > soft.max(1).mean() + 0.1
+    exists = graph.to_scipy().toarray() > 0
+    q = model.tensors_["p.hard.Q"].astype(np.float64)
+    hard = exists / (1 + np.exp(-sharp @ (q + q.T) @ sharp.T / 2)) + np.eye(graph.num_nodes)
+    np.testing.assert_allclose(dense(graph, model, "hard"), hard, rtol=1e-4, atol=1e-6)
+
+    unit = sharp / np.linalg.norm(sharp, axis=1, keepdims=True)
+    a, b = 1 / (1 + np.exp(-sharp @ sharp.T)), np.clip(unit @ unit.T, 0.05, 0.95)
+    kl = (a * np.log(a / b) + (1 - a) * np.log((1 - a) / (1 - b)))[exists].sum() / graph.num_nodes
+    first = next(record for record in model.history_ if record["phase"] == "M-step 1")
+    assert first["kl"] == pytest.approx(kl, rel=1e-4)
+    assert first["loss"] == pytest.approx(first["likelihood"] + 0.2 * first["entropy"] + first["kl"], rel=1e-5)
 
 
 def test_without_hard_attention_no_edge_is_cut(graph):
@@ -311,6 +356,17 @@ def test_every_propagator_can_be_q_and_p(graph, name):
     assert model.probabilities_.shape == (120, 3)
     assert len(np.unique(model.edge_weights_["hard"])) > 1
     assert any(key.startswith("p.decoder") for key in model.tensors_)
+
+
+def test_pagerank_is_a_q_that_learns_in_mini_batches(graph):
+    few = {"labelled_batch": 3, "unlabelled_batch": 20, "batches": 4, "layers": 1, "batch_norm": True, "clip": 0.1}
+    model = fit(graph, propagator="pagerank", draws=2, stable_norm="row", decay="every", agreement=0.4, **few)
+    q = [record for record in model.history_ if not record["phase"].startswith("M")]
+    assert all("consistency" in record for record in q)
+    assert model.best_epoch_["val_accuracy"] > 0.5
+    assert len(np.unique(model.edge_weights_["hard"])) > 1
+    with pytest.raises(ConfigError, match="p_propagator"):
+        fit(graph, p_propagator="pagerank")
 
 
 def test_consistency_between_passes(graph):

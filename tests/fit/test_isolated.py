@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from gdamn import Graph, load
+from gdamn import GDAMN, Graph, load
+from gdamn.fit.domains.domain import WholeView
 from gdamn.fit.multihop import Opinion, multihop_opinion
 from gdamn.fit.multihop.features import depths, multihop_features
-from gdamn.model.problem import Problem, make_problem
+from gdamn.model.objectives import e_step_target, m_step_target, q_loss
+from gdamn.model.problem import Problem, make_problem, without_isolated
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
@@ -130,3 +132,50 @@ def test_a_component_without_a_label_is_judged_by_its_features(graph: Graph) -> 
     assert right[0] > right[1] > 0.6
     assert confidence[1] < confidence[0]
     assert (p[:400].argmax(1) == alone.argmax(1)).float().mean() > 0.95
+
+
+def em_target(graph: Graph, isolated: str) -> tuple[Problem, torch.Tensor, torch.Tensor]:
+    """The problem of a fit, and its targets of the E-step and the M-step for uniform opinions."""
+    problem = without_isolated(problem_of(graph), "graph", isolated)
+    uniform = torch.full_like(problem.labels, 1 / 3)
+    view, e_step = WholeView(problem), e_step_target(problem, uniform, 0.8, "means")
+    return problem, view.own_rows(e_step), view.own_rows(m_step_target(uniform, problem.counts))
+
+
+def test_isolated_nodes_have_no_part_in_the_means(graph: Graph) -> None:
+    """The targets and the entropy of a graph are to the bit those of the same graph with nodes without edges."""
+    more = with_isolated(graph, noise(300, graph.num_features))
+    (_, e_alone, m_alone), (problem, e_more, m_more) = em_target(graph, "leave"), em_target(more, "leave")
+    assert torch.equal(e_alone, e_more)
+    assert torch.equal(m_alone, m_more)
+    assert problem.counts.nodes == 400
+    logits = torch.randn(700, 3, generator=torch.Generator().manual_seed(0))
+    losses = [q_loss(z, m_alone, 0.2, 400)["loss"] for z in (logits[:400], WholeView(problem).own_only(logits))]
+    assert losses[0] == losses[1]
+    assert em_target(more, "count")[1].shape == (700, 3)
+
+
+def test_which_isolated_nodes_count(graph: Graph) -> None:
+    """Labelled ones do; all do where the paper's start is named, or where no other unlabelled node is left."""
+    labels = np.where(np.arange(100) < 30, np.arange(100) % 3, -1)
+    more = problem_of(with_isolated(graph, noise(100, graph.num_features), labels))
+    counted = without_isolated(more, "auto", "auto").counted
+    assert counted is not None
+    assert counted.tolist() == [True] * 430 + [False] * 70
+    assert without_isolated(more, "graph", "auto") is more
+    assert without_isolated(more, "multihop", "count") is more
+    assert without_isolated(problem_of(graph), "auto", "leave").counted is None
+    edgeless = Graph.build(np.empty((2, 0), int), np.eye(8), np.arange(8) % 2, train_mask=np.arange(8) < 4)
+    assert without_isolated(problem_of(edgeless), "auto", "auto").counted is None
+
+
+@pytest.mark.parametrize("batch", ["full", "fused"])
+def test_connected_nodes_learn_as_if_there_were_no_others(graph: Graph, batch: str) -> None:
+    """With dropout off, thousands of isolated nodes leave a fit nearly what it was; counted, they don't."""
+    quiet = {"dropout_input": 0.0, "dropout_hidden": 0.0, "dropout_labels": 0.0, "dropout_attention": 0.0}
+    short = {"pretrain_epochs": 15, "epochs": 15, "hidden": 8, "em_iterations": 1, "start": "graph", "threads": 1}
+    more = with_isolated(graph, noise(3_000, graph.num_features))
+    s = {**quiet, **short, "normalize": "none", "batch": batch}
+    alone = GDAMN(**s).fit(graph).predict_proba()
+    left, counted = (GDAMN(**s, isolated=how).fit(more).predict_proba()[:400] for how in ("leave", "count"))
+    assert np.abs(left - alone).mean() < 0.2 * np.abs(counted - alone).mean()

@@ -143,14 +143,13 @@ def test_features_that_are_no_numbers_are_refused(value: float) -> None:
     rate=st.floats(1e-6, 1e6),
     beta=st.floats(0, 100),
     temperature=st.floats(0.01, 10),
-    soft=st.floats(0.01, 100),
     decay=st.floats(0, 100),
     seed=st.integers(0, 99),
 )
 def test_any_settings_end_finite_or_in_a_sentence(
-    rate: float, beta: float, temperature: float, soft: float, decay: float, seed: int
+    rate: float, beta: float, temperature: float, decay: float, seed: int
 ) -> None:
-    chosen = {"learning_rate": rate, "beta": beta, "hard_temperature": temperature, "soft_temperature": soft}
+    chosen = {"learning_rate": rate, "beta": beta, "hard_temperature": temperature}
     few = {"pretrain_epochs": 4, "epochs": 3, "em_iterations": 1, "weight_decay": decay, **chosen}
     try:
         model = methods.make("gdamn", None, seed=seed, overrides=few).fit(graph())

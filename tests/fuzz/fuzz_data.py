@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fuzz_kinds import Target
 from fuzz_own import ARRAYS, packed_arrays, plain_arrays, saved
 
-from gdamn.data.named import arxiv, coauthor, heterophily, planetoid
+from gdamn.data.named import arxiv, coauthor, heterophily, planetoid, poisoned
 
 KEYS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 RAW = Path("Planetoid/Cora/raw")
@@ -51,14 +51,15 @@ YEARS = {"test_mask_2021plus": BENCHMARK["test_mask"]}
 
 
 def read_benchmarks(folder: Path, content: bytes, archive: bytes | None = None) -> None:
-    """The first byte says which of the three kinds of archive the others are."""
+    """The first byte says which of the four kinds of archive the others are."""
     coauthor.TRAIN = coauthor.VAL = 1
     archive = content[1:] if archive is None else archive
-    kind = content[0] % 3 if content else 0
+    kind = content[0] % 4 if content else 0
     name, load, called = (
         ("Coauthor/CS/raw/ms_academic_cs.npz", coauthor.load_coauthor, "coauthor-cs"),
         ("heterophily/chameleon_filtered.npz", heterophily.load_heterophily, "chameleon"),
         ("arxiv/arxiv_2023.npz", arxiv.load_arxiv_2023, "arxiv-2023"),
+        ("poisoned/cora-meta-0.00.npz", poisoned.load_poisoned, "cora-meta"),
     )[kind]
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(archive)
@@ -111,7 +112,12 @@ TARGETS = [
     Target(
         "benchmark-npz",
         read_benchmarks,
-        lambda: [b"\0" + saved(BENCHMARK), b"\1" + saved({**BENCHMARK, **TEN}), b"\2" + saved({**BENCHMARK, **YEARS})],
+        lambda: [
+            b"\0" + saved(BENCHMARK),
+            b"\1" + saved({**BENCHMARK, **TEN}),
+            b"\2" + saved({**BENCHMARK, **YEARS}),
+            b"\3" + saved(BENCHMARK),
+        ],
         tuple(ARRAYS),
     ),
     Target(
@@ -121,6 +127,7 @@ TARGETS = [
             b"\0" + plain_arrays(BENCHMARK),
             b"\1" + plain_arrays({**BENCHMARK, **TEN}),
             b"\2" + plain_arrays({**BENCHMARK, **YEARS}),
+            b"\3" + plain_arrays(BENCHMARK),
         ],
         HEADER_WORDS,
     ),

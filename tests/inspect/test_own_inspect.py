@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from broken_tables import files
+from own_tables import files
 from typer.testing import CliRunner
 
 from gdamn import Graph

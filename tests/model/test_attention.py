@@ -10,7 +10,7 @@ from torch.nn import functional
 from gdamn import Graph
 from gdamn.kernels import Key, use_kernels
 from gdamn.kernels.noise import uniform_torch
-from gdamn.model.attention import HardAttention, SoftAttention, soft_weights, stable
+from gdamn.model.attention import HardAttention, SoftAttention, soft_weights, stable, tempered
 from gdamn.model.inputs import feature_block
 
 CPU = torch.device("cpu")
@@ -52,8 +52,8 @@ def hard_attention(symmetric: bool = False) -> HardAttention:
     return hard
 
 
-def soft_attention(temperature: float = 1.0) -> SoftAttention:
-    soft = SoftAttention(F_IN, 5, temperature)
+def soft_attention() -> SoftAttention:
+    soft = SoftAttention(F_IN, 5)
     with torch.no_grad():
         soft.W_proj.copy_(random(F_IN, 5, seed=4))
         soft.s.copy_(random(5, seed=5))
@@ -78,6 +78,21 @@ def test_q_starts_as_the_identity_so_that_equal_labels_keep_their_edge(graph):
     logits = hard.logits(graph.structure, one_hot)
     same = (one_hot @ one_hot.T)[graph.structure.pattern.rows, graph.structure.pattern.indices]
     assert torch.equal(logits, same)
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.5, 3.0])
+def test_tempered_labels_are_the_softmax_of_their_logarithm(labels, temperature):
+    wanted = functional.softmax(labels.double().log() / temperature, dim=1).float()
+    torch.testing.assert_close(tempered(labels, temperature), wanted)
+
+
+def test_tempered_labels_are_the_same_at_1_and_known_ones_at_any_temperature(labels):
+    assert tempered(labels, 1.0) is labels
+    one_hot = functional.one_hot(torch.arange(N) % C, C).float()
+    for temperature in (1e-3, 0.1, 10.0):
+        assert torch.equal(tempered(one_hot, temperature), one_hot)
+    likeliest = functional.one_hot(labels.argmax(1), C).float()
+    torch.testing.assert_close(tempered(labels, 1e-3), likeliest)
 
 
 @both
@@ -129,18 +144,14 @@ def test_straight_through_gradient_is_the_slope_of_the_relaxation(path, graph, l
 def dense_soft(soft: SoftAttention, x: torch.Tensor, existing: torch.Tensor) -> torch.Tensor:
     """The paper's equation for A^soft, node by node."""
     h = [soft.s * torch.relu(soft.W_proj.T @ x_i) for x_i in x]
-    delta = (
-        torch.stack([torch.stack([-functional.cosine_similarity(a, b, dim=0) for b in h]) for a in h])
-        / soft.temperature
-    )
+    delta = torch.stack([torch.stack([-functional.cosine_similarity(a, b, dim=0) for b in h]) for a in h])
     mass = existing * torch.exp(delta)
     return mass / mass.sum(1, keepdim=True)
 
 
 @both
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
-def test_soft_attention_is_the_papers_equation(path, graph, temperature):
-    structure, soft = graph.structure, soft_attention(temperature)
+def test_soft_attention_is_the_papers_equation(path, graph):
+    structure, soft = graph.structure, soft_attention()
     x = torch.as_tensor(graph.features)
     existing = torch.as_tensor(structure.weights) * (random(structure.pattern.num_entries, seed=7) > -0.3)
     existing = torch.where(torch.as_tensor(structure.loop), 1.0, existing)
@@ -160,7 +171,7 @@ def test_soft_attention_is_the_papers_equation(path, graph, temperature):
 def test_dissimilar_neighbours_weigh_more():
     """A path a - b - c where b's features equal a's: b listens to c."""
     g = Graph.build([[0, 1], [1, 2]], np.array([[1.0, 0], [1, 0], [0, 1]]))
-    soft = SoftAttention(2, 2, 1.0)
+    soft = SoftAttention(2, 2)
     with torch.no_grad():
         soft.W_proj.copy_(torch.eye(2))
     scores = soft.scores(g.structure, feature_block(g.features, "none", 0.0, CPU))

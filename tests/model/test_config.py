@@ -14,7 +14,11 @@ from gdamn import GDAMN, Settings
 from gdamn.data import DATASETS
 from gdamn.errors import ConfigError
 from gdamn.estimators.registry import METHODS, make
-from gdamn.model.settings import BaseSettings, PlusSettings, checked, kinds_of, preset, presets, setting
+from gdamn.model.plus_settings import PlusSettings
+from gdamn.model.presets import preset, presets
+from gdamn.model.removed_settings import REMOVED, removed_from
+from gdamn.model.setting import checked, kinds_of, setting
+from gdamn.model.settings import BaseSettings
 
 PRESETS = presets()["gdamn"]
 KINDS = {cls.__name__: cls for cls in (m.estimator().settings_class for m in METHODS.values())}
@@ -140,6 +144,25 @@ def test_values_get_their_own_type_however_they_are_made(maker):
 def test_settings_survive_copies_and_pickles():
     made = Settings(hidden=3)
     assert copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
+
+
+OLD = [(cls, name, old) for cls in KINDS.values() for name, old in removed_from(cls).items() if name not in cls.names()]
+
+
+@pytest.mark.parametrize(("cls", "name", "old"), OLD, ids=[f"{cls.__name__}.{name}" for cls, name, _ in OLD])
+def test_a_removed_setting_is_read_at_its_old_default_alone(cls, name, old):
+    assert cls.make(**{name: old}) == cls()
+    for maker in (cls, cls.make):
+        with pytest.raises(
+            ConfigError, match=f"^Setting '{name}' was removed, since .* default, {old!r}, is what.*\\.$"
+        ):
+            maker(**{name: "something else"})
+
+
+def test_what_was_removed_is_a_setting_of_no_class_that_had_it():
+    classes = {base.__name__: base for cls in KINDS.values() for base in cls.__mro__}
+    for name, removed in REMOVED.items():
+        assert not removed.keys() & set(classes[name].names())
 
 
 def test_a_subclass_may_have_fields_that_are_its_own_to_check():

@@ -39,7 +39,7 @@ def test_few_validation_nodes_give_a_warning_instead_of_a_calibration(
     graph = small_graph(CLASSES, nodes=24)
     folder = made(tmp_path / "run", graph, monkeypatch)
     page = text_of(report.write_run(folder))
-    assert "Confidence rests on only 8 validation nodes" in page
+    assert "The confidence is uncalibrated: it rests on only 8 validation nodes" in page
     assert "Calibration error" not in page
     assert "expected calibration error" not in page
     assert "perfectly calibrated" not in page

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import subprocess
-import sys
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
+from several import Said, several
 from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score
 from unequal import SHARES, unequal_graph
 
@@ -21,8 +19,6 @@ from gdamn.errors import DataError
 from gdamn.estimators.accuracy import interval
 from gdamn.runs.class_scores import balanced_interval, lowest_recall
 from gdamn.runs.result_file import check_result
-
-PLAIN = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80"}
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +41,33 @@ def files(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def gdamn(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """The command as a process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gdamn", *words], cwd=folder, env=PLAIN, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return done
+TABLES = ("nodes.csv", "--edges", "edges.csv", "--split-column", "split", "--no-reference")
+TRAIN = ("train", *TABLES, "--method", "gcn", "--set", "epochs=60")
+OPTIONS = [f"--option={pair}" for pair in ("edges=edges.csv", "split_column=split")]
+REFUSED = {
+    "class_weight=spam=3": "names the class 'spam', but the graph's are common, rare, rarest.",
+    "class_weight=rare=0": "the weight '0', but a weight must be a positive, finite number.",
+    "class_weight=even": "it must be none, balanced, or weights by class name such as spam=3,ham=1.",
+    "metric=recall": "it must be one of accuracy, balanced_accuracy, macro_f1.",
+}
+COMMANDS = {
+    "plain": [*TRAIN],
+    "weighed": [*TRAIN, "--set", "class_weight=balanced"],
+    "named": [*TRAIN, "--set", "class_weight=rare=3,rarest=8"],
+    "again": ["train", "--config", "named/config.toml", "--no-reference"],
+    "compared": ["compare", "nodes.csv", *OPTIONS, "--methods", "gcn,mlp", "--seeds", "1", "--set", "epochs=30"],
+    **{setting: [*TRAIN, "--set", setting] for setting in REFUSED},
+}
 
 
-TABLES = ("nodes.csv", "--edges", "edges.csv", "--split-column", "split", "--method", "gcn", "--set", "epochs=60")
+@pytest.fixture(scope="module")
+def said(files: Path) -> dict[str, Said]:
+    """What each command says; it writes to a folder of its name."""
+    commands = [[*words, "--out", name] for name, words in COMMANDS.items()]
+    found = dict(zip(COMMANDS, several(commands, cwd=files, COLUMNS="80"), strict=True))
+    for name, each in found.items():
+        assert each.code == (2 if name in REFUSED else 0), each.err
+    return found
 
 
 def truth(folder: Path, run: str, part: str, graph: Graph) -> tuple[list[str], list[str]]:
@@ -65,10 +78,7 @@ def truth(folder: Path, run: str, part: str, graph: Graph) -> tuple[list[str], l
     return [graph.class_names[graph.labels[n]] for n in nodes], [predicted[n] for n in nodes]
 
 
-def test_a_run_tells_every_recall_and_both_scores(files: Path, graph: Graph) -> None:
-    plain = gdamn(files, "train", *TABLES, "--out", "plain")
-    weighed = gdamn(files, "train", *TABLES, "--set", "class_weight=balanced", "--out", "weighed")
-    named = gdamn(files, "train", *TABLES, "--set", "class_weight=rare=3,rarest=8", "--out", "named")
+def test_a_run_tells_every_recall_and_both_scores(files: Path, graph: Graph, said: dict[str, Said]) -> None:
     summaries = {
         name: json.loads((files / name / "summary.json").read_text()) for name in ("plain", "weighed", "named")
     }
@@ -88,8 +98,8 @@ def test_a_run_tells_every_recall_and_both_scores(files: Path, graph: Graph) -> 
     assert summaries["named"]["config"]["settings"]["class_weight"] == "rare=3,rarest=8"
     lowest = [lowest_recall(summaries[name]["recall"]["test"])["mean"] for name in ("plain", "weighed")]
     assert lowest[1] > lowest[0] + 0.3
-    for done, name in ((plain, "plain"), (weighed, "weighed"), (named, "named")):
-        scores = done.stdout.split("Scores")[1].split("In brackets")[0]
+    for name in summaries:
+        scores = said[name].out.split("Scores")[1].split("In brackets")[0]
         assert f"{100 * summaries[name]['test_macro_f1']['mean']:.1f} %" in scores
         assert "balanced accuracy" in scores
         assert "lowest recall" in scores
@@ -103,34 +113,23 @@ def test_a_run_tells_every_recall_and_both_scores(files: Path, graph: Graph) -> 
     assert f"{100 * summaries['weighed']['test_macro_f1']['mean']:.1f} %" in text
 
 
+@pytest.mark.usefixtures("said")
 def test_a_run_with_weights_by_name_repeats_to_the_bit(files: Path) -> None:
-    if not (files / "named").exists():
-        gdamn(files, "train", *TABLES, "--set", "class_weight=rare=3,rarest=8", "--out", "named")
-    gdamn(files, "train", "--config", "named/config.toml", "--out", "again")
     first, second = ((files / name / "seed-0" / "predictions.csv").read_bytes() for name in ("named", "again"))
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [
-        ("class_weight=spam=3", "names the class 'spam', but the graph's are common, rare, rarest."),
-        ("class_weight=rare=0", "the weight '0', but a weight must be a positive, finite number."),
-        ("class_weight=even", "it must be none, balanced, or weights by class name such as spam=3,ham=1."),
-        ("metric=recall", "it must be one of accuracy, balanced_accuracy, macro_f1."),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_sentence(files: Path, setting: str, sentence: str) -> None:
-    done = gdamn(files, "train", *TABLES, "--set", setting, "--out", "refused", code=2)
-    (line,) = (line for line in done.stderr.splitlines() if line.startswith("error:"))
+@pytest.mark.parametrize(("setting", "sentence"), REFUSED.items())
+def test_what_cannot_be_is_refused_in_one_sentence(
+    files: Path, said: dict[str, Said], setting: str, sentence: str
+) -> None:
+    (line,) = (line for line in said[setting].err.splitlines() if line.startswith("error:"))
     assert sentence in line
-    assert "Traceback" not in done.stderr
-    assert not (files / "refused" / "summary.json").exists()
+    assert "Traceback" not in said[setting].err
+    assert not (files / setting / "summary.json").exists()
 
 
-def test_a_comparison_shows_the_scores_beside_the_accuracy(files: Path) -> None:
-    options = [f"--option={pair}" for pair in ("edges=edges.csv", "split_column=split")]
-    done = gdamn(files, "compare", "nodes.csv", *options, "--methods", "gcn,mlp", "--seeds", "1", "--out", "compared")
+def test_a_comparison_shows_the_scores_beside_the_accuracy(files: Path, said: dict[str, Said]) -> None:
     result = json.loads((files / "compared" / "compare.json").read_text())
     with (files / "compared" / "compare.csv").open() as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
@@ -139,7 +138,7 @@ def test_a_comparison_shows_the_scores_beside_the_accuracy(files: Path) -> None:
         for key in ("test_balanced_accuracy", "test_macro_f1", "val_balanced_accuracy", "val_macro_f1"):
             assert float(rows[entry["method"]][key]) == pytest.approx(entry[key]["mean"], abs=1e-5)
         shown = f"{100 * entry['test_balanced_accuracy']['mean']:.1f} ("
-        assert shown in done.stdout.split("Scores on test nodes")[1]
+        assert shown in said["compared"].out.split("Scores on test nodes")[1]
         assert shown in (files / "compared" / "compare.md").read_text()
         assert shown in (files / "compared" / "compare.html").read_text()
 

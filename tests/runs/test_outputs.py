@@ -40,7 +40,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in (("nodes.csv", NODES), ("edges.csv", EDGES), ("new.csv", NODES), ("new-edges.csv", EDGES)):
         (folder / name).write_text(text)
     args = ["train", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv"), "--out", str(folder / "run")]
-    small = ["--set", "pretrain_epochs=2", "--set", "epochs=2", "--set", "em_iterations=1"]
+    small = ["--set", "pretrain_epochs=2", "--set", "epochs=2", "--set", "em_iterations=1", "--no-reference"]
     done = CliRunner().invoke(cli.app, [*args, *small])
     assert done.exit_code == 0, done.stderr
     return folder

@@ -17,7 +17,7 @@ import torch
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
-from gdamn import Graph
+from gdamn import GDAMN, Graph
 from gdamn.cli import display
 from gdamn.cli import root as cli
 from gdamn.cli.display_reference import headline
@@ -28,7 +28,7 @@ from gdamn.report.sections import chosen_epoch, tiles
 from gdamn.runs import run as runs
 from gdamn.runs.reference import judging, rows, table
 from gdamn.runs.reference.judging import Judged
-from gdamn.runs.reference.of_run import choose_method, of_run, start_record
+from gdamn.runs.reference.of_run import choose_method, known_start, of_run, start_record
 from gdamn.runs.reference.verdict import SIMPLE, edges_verdict, gdamn_verdict, paired, taken
 from gdamn.runs.result_file import check_result
 from gdamn.runs.spec import RunSpec
@@ -154,7 +154,7 @@ def test_the_best_of_many_methods_needs_more_than_one_of_them_would():
 
 
 def test_every_method_is_judged_on_the_same_labels(noisy, monkeypatch):
-    monkeypatch.setattr(judging, "start", lambda graph, folds, seed: Judged(np.ones(60, bool), judging.asked(folds)))
+    monkeypatch.setattr(judging, "start", lambda g, folds, seed, known: Judged(np.ones(60, bool), judging.asked(folds)))
     found = table.reference(noisy, start=True, seed=0)
     assert [each["name"] for each in found["methods"]] == [
         "majority",
@@ -212,6 +212,37 @@ def test_the_start_is_told_in_the_callers_order(noisy, monkeypatch):
     assert np.array_equal(found.right, np.arange(60) % 2 == 0)
 
 
+def test_a_fit_hands_on_what_it_knows_of_its_start(noisy, tmp_path, monkeypatch):
+    """The marks of a fit, renumbered or not, are those of the reference's own regressions, which aren't made again."""
+    settings = {"pretrain_epochs": 2, "epochs": 2, "em_iterations": 1, "threads": 1}
+    order = np.random.default_rng(0).permutation(noisy.num_nodes)
+    own = judging.start(noisy, judging.folds(noisy, 0), 0)
+    assert not own.right.all()
+    for moved in (None, order):
+        monkeypatch.setattr("gdamn.estimators.gdamn.local_order", lambda graph, moved=moved: moved)
+        monkeypatch.setattr("gdamn.graph.order.local_order", lambda graph, moved=moved: moved)
+        result = start_record(GDAMN(**settings).fit(noisy).best_epoch_)
+        own = judging.start(noisy, judging.folds(noisy, 0), 0)
+        marks = known_start(result)
+        assert marks == "".join("1" if right else "0" for right in own.right)
+
+    def again(*_, **__):
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr("gdamn.fit.multihop.multihop_opinion", again)
+    given = judging.start(noisy, judging.folds(noisy, 0), 0, marks)
+    assert np.array_equal(given.right, own.right)
+    assert np.array_equal(given.judged, own.judged)
+
+
+def test_marks_of_labels_that_judged_themselves_are_not_handed_on():
+    best = {"start": "multihop", "cross_fitted": {"accuracy": 0.5, "nodes": 2, "right": "10"}}
+    assert known_start(start_record(best)) == "10"
+    corrected = {**best, "label_noise": {"rate": 0.1, "corrected": True}}
+    assert known_start(start_record(corrected)) is True
+    assert known_start(start_record({"start": "graph"})) is False
+
+
 def test_what_is_left_out_is_said(noisy, monkeypatch):
     monkeypatch.setattr(table, "MOST_NODES_GCN", 100)
     monkeypatch.setattr(table, "MOST_LABELS", 30)
@@ -246,7 +277,7 @@ def test_auto_takes_gdamn_unless_a_simple_method_is_better(noisy, monkeypatch):
     spec = RunSpec("nodes.csv", "auto")
     for right, method in ((True, "gdamn"), (False, "logreg")):
         answer = np.full(60, right)
-        monkeypatch.setattr(judging, "start", lambda g, folds, seed, a=answer: Judged(a, judging.asked(folds)))
+        monkeypatch.setattr(judging, "start", lambda g, folds, seed, known, a=answer: Judged(a, judging.asked(folds)))
         chosen, known = choose_method(spec, noisy)
         assert chosen.method == method
         assert (taken(known) is None) == right
@@ -291,14 +322,14 @@ def test_the_command_line_sets_simple_methods_beside_gdamn(noisy, tmp_path):
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "Beside simple methods" in page
     assert "logistic regression on features" in page
-    again = [sys.executable, "-m", "gdamn", "report", str(run)]
-    assert subprocess.run(again, capture_output=True, check=False).returncode == 0
+    assert CliRunner().invoke(cli.app, ["report", str(run)]).exit_code == 0
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_the_first_line_names_a_better_method_and_auto_takes_it(noisy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wrong = np.zeros(60, bool)
-    monkeypatch.setattr(judging, "start", lambda graph, folds, seed: Judged(wrong, judging.asked(folds)))
+    monkeypatch.setattr(judging, "start", lambda graph, folds, seed, known: Judged(wrong, judging.asked(folds)))
     arguments = write_files(tmp_path, noisy)
     done = CliRunner().invoke(cli.app, [*arguments, *QUICK])
     assert done.exit_code == 0, done.stderr
@@ -319,6 +350,7 @@ def test_the_first_line_names_a_better_method_and_auto_takes_it(noisy, tmp_path,
     ("more", "sentence"),
     [
         (["--set", "epochs=3"], "--method auto chooses the settings, too"),
+        (["--budget", "5"], "--method auto chooses the settings, too"),
         (["--workers", "2"], "--method auto chooses in one process"),
     ],
 )
@@ -358,8 +390,15 @@ def test_the_cross_fitted_accuracy_stands_in_the_place_of_validation(capsys):
     summary = check_result(summary_of(BEST), Path("summary.json"))
     assert summary["cross_fitted_accuracy"]["per_seed"] == [0.8]
     assert summary["cross_fitted_accuracy"]["nodes"] == [60]
+    assert "confidence_warning" not in summary
+    few = summary_of({**BEST, "cross_fitted": {"accuracy": 0.8, "nodes": 30}})
+    assert few["confidence_warning"].startswith("The confidence is uncalibrated: it rests on only 30 labelled nodes")
+    wide = summary_of({**BEST, "cross_fitted": {"accuracy": 0.5, "nodes": 55}})
+    display.show_summary(check_result(wide, Path("summary.json")), "runs/x")
+    assert "uncalibrated: the 55 labelled nodes that it rests on tell" in capsys.readouterr().out
     display.show_summary(summary, "runs/x")
     shown = capsys.readouterr().out
+    assert "uncalibrated" not in shown
     assert "cross-fitted accuracy" in shown
     assert "80.0 % (68.2–88.2)" in shown
     assert "60 nodes" in shown
@@ -395,3 +434,22 @@ def test_a_run_without_a_reference_has_no_section():
     assert report_section(SimpleNamespace(summary={})) is None
     section = report_section(SimpleNamespace(summary={"reference": {"notes": ["<b>none</b>"]}}))
     assert section == {"sentences": ["<b>none</b>"], "table": None}
+
+
+def test_the_command_line_says_what_the_budget_left_out(noisy, tmp_path, monkeypatch):
+    """A budget that is spent when the fit begins, in the terminal, the summary and the page."""
+    monkeypatch.chdir(tmp_path)
+    arguments = [*write_files(tmp_path, noisy), "--no-reference", "--set", "epochs=2", "--budget", "0.000001"]
+    done = CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == 0, done.stderr
+    left_out = "pre-train (multihop) after 20 of 200 epochs; pre-train (multihop, sage); EM iteration 1"
+    sentence = f"Seed 0: The budget left out: {left_out}."
+    assert sentence in done.stdout
+    run = Path("runs/nodes-gdamn")
+    assert json.loads((run / "summary.json").read_text())["remarks"] == [sentence]
+    assert "budget = 1e-06" in (run / "config.toml").read_text()
+    assert CliRunner().invoke(cli.app, ["report", str(run)]).exit_code == 0
+    assert sentence in (run / "report.html").read_text(encoding="utf-8")
+    refused = CliRunner().invoke(cli.app, [*arguments, "--method", "gcn"])
+    assert refused.exit_code == 2
+    assert "no setting 'budget'" in refused.stderr

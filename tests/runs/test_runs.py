@@ -99,7 +99,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         gdamn,
         "data",
-        SimpleNamespace(load=small_graph, DATASETS={"small": SimpleNamespace(split="random")}),
+        SimpleNamespace(load=small_graph, DATASETS={"small": SimpleNamespace(split="random", splits=())}),
         raising=False,
     )
 
@@ -151,7 +151,7 @@ def test_run_writes_every_file(tmp_path: Path) -> None:
     assert list(summary) == [
         *("dataset", "method", "protocol", "test_accuracy", "val_accuracy"),
         *("test_balanced_accuracy", "test_macro_f1", "val_balanced_accuracy", "val_macro_f1", "recall"),
-        *("seconds_per_seed", "epochs_per_seed", "peak_rss_mb", "config", "versions", "noise"),
+        *("seconds_per_seed", "epochs_per_seed", "peak_rss_mb", "config", "versions", "confidence_warning", "noise"),
     ]
     assert summary["protocol"] == {"split": "random: 2, 4", "selection": "last epoch", "seeds": [2, 4]}
     assert summary["test_accuracy"]["per_seed"] == [0.7, 0.9]
@@ -241,6 +241,11 @@ def echo(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
     return {"seed": seed, "process": os.getpid(), "threads": os.environ["NUMBA_NUM_THREADS"]}
 
 
+def all_results(work: pool.Work) -> list[dict[str, Any]]:
+    with pool.handed_out(work, [0, 1], jobs=2) as each:
+        return [result() for _, result in each]
+
+
 def die(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
     if seed == 1:
         os._exit(9)
@@ -256,11 +261,12 @@ def stumble(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
     raise ZeroDivisionError("a bug")
 
 
-def test_workers_keep_the_order_and_report() -> None:
+def test_workers_do_every_task_and_report() -> None:
     seen: list[Any] = []
     before = os.environ.get("NUMBA_NUM_THREADS")
-    results = pool.run_each(echo, [0, 1, 2], jobs=2, threads=1, progress=lambda *args: seen.append(args))
-    assert [result["seed"] for result in results] == [0, 1, 2]
+    with pool.handed_out(echo, [0, 1, 2], 2, 1, lambda *args: seen.append(args)) as each:
+        results = [result() for _, result in each]
+    assert sorted(result["seed"] for result in results) == [0, 1, 2]
     assert len({result["process"] for result in results} | {os.getpid()}) == 3
     assert {result["threads"] for result in results} == {"1"}
     assert os.environ.get("NUMBA_NUM_THREADS") == before
@@ -270,6 +276,7 @@ def test_workers_keep_the_order_and_report() -> None:
         assert epochs[-1] == 2
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize(
     ("work", "error", "message"),
     [
@@ -281,7 +288,7 @@ def test_workers_keep_the_order_and_report() -> None:
 def test_a_worker_that_fails_ends_the_run(work: pool.Work, error: type[Exception], message: str) -> None:
     started = time.monotonic()
     with pytest.raises(error, match=message):
-        pool.run_each(work, [0, 1], jobs=2)
+        all_results(work)
     assert time.monotonic() - started < 30
 
 

@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 from gdamn.data import load
 from gdamn.errors import ConfigError, DataError, OutputError
 from gdamn.estimators.registry import METHODS, make
+from gdamn.model.presets import preset
 from gdamn.runs import tune as tuning
 from gdamn.runs.replicate import read_result, replicate
 from gdamn.runs.run import run
@@ -101,7 +102,7 @@ def test_no_own_space_is_lost(method):
 def test_a_search_leaves_out_what_does_nothing():
     whole, soft_alone, neither = (set(tuning.space_of(m)) for m in ("gdamn", "gdamn-no-hard", "gmnn"))
     assert whole - soft_alone == {"kl_weight", "kl_per", "symmetric_q"}
-    assert not neither & {"kl_weight", "kl_per", "symmetric_q", "soft_temperature", "stable_norm"}
+    assert not neither & {"kl_weight", "kl_per", "symmetric_q", "stable_norm"}
     assert tuning.space_of("gmnn-gat")["heads"] == [4, 8]
 
 
@@ -132,6 +133,16 @@ def test_replicate_finds_the_same_numbers(tmp_path):
     changed["test_accuracy"]["per_seed"][1] += 0.01
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     assert [row["same"] for row in replicate(tmp_path / "changed.json")] == [True, False]
+
+
+def test_what_an_older_file_does_not_name_is_what_was_done_then():
+    """Not the preset of now, which may name it."""
+    settings = {name: value for name, value in preset("cora").items() if name != "attention_temperature"}
+    assert len(settings) < len(preset("cora"))
+    old = RunSpec("cora", settings=settings)
+    assert old.resolved().settings["attention_temperature"] < 1
+    assert old.as_written().resolved().settings["attention_temperature"] == 1
+    assert RunSpec("cora").as_written() == RunSpec("cora")
 
 
 def test_replicate_of_something_else_is_told(tmp_path):

@@ -182,6 +182,11 @@ def test_two_never_have_it_at_once(tmp_path: Path) -> None:
     assert [worker.exitcode for worker in workers] == [0, 0]
 
 
+def all_results(work: pool.Work) -> list[dict[str, Any]]:
+    with pool.handed_out(work, [0, 1], jobs=2) as each:
+        return [result() for _, result in each]
+
+
 def kill_oneself(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
     if seed == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -189,9 +194,10 @@ def kill_oneself(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any
     return {}
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_killed_worker_is_told() -> None:
     with pytest.raises(TrainingError, match="trained seed 1 was ended by signal 9"):
-        pool.run_each(kill_oneself, [0, 1], jobs=2)
+        all_results(kill_oneself)
 
 
 def sleep(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
@@ -200,7 +206,7 @@ def sleep(seed: int, progress: pool.SeedProgress | None) -> dict[str, Any]:
 
 
 def run_sleepers() -> None:
-    pool.run_each(sleep, [0, 1], jobs=2)
+    all_results(sleep)
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:

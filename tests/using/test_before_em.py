@@ -15,7 +15,7 @@ from gdamn.runs.run import run as train
 from gdamn.runs.spec import RunSpec
 from gdamn.using.run_folder import RunFolder
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "without_pages")
 
 SAID = "come from before EM: an epoch of pre-training was chosen"
 OPTIONS = {"num_nodes": 160, "num_classes": 3, "feature_signal": 2.0, "split": 0}

@@ -24,7 +24,7 @@ from gdamn.text import safe, safe_json
 from gdamn.using import predict as predictions
 from gdamn.using.run_folder import RunFolder
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "without_pages")
 
 
 class Called(NamedTuple):
@@ -312,7 +312,7 @@ def test_own_files_new_nodes_and_odd_names(gdamn: Command) -> None:
     write_files(part(graph, fitted), gdamn.where, "old")
     write_files(graph, gdamn.where, "new")
     schedule = [word for key, value in SCHEDULE.items() for word in ("--set", f"{key}={value}")]
-    old = ["old-nodes.csv", "--edges", "old-edges.csv", "--label", "kind", "--id", "id"]
+    old = ["old-nodes.csv", "--edges", "old-edges.csv", "--label", "kind", "--id", "id", "--no-reference"]
     done = gdamn("train", *old, "--out", "run", "--set", "normalize=standard", "--set", "start=graph", *schedule)
     assert done.code == 0, done.err
 

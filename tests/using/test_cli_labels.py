@@ -9,17 +9,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from gdamn.cli import root as cli
 from gdamn.using.run_folder import RunFolder
 
 
-def call(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gdamn", "labels", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+def call(*words: object) -> Result:
+    """The command within this process."""
+    return CliRunner().invoke(cli.app, ["labels", *map(str, words)])
 
 
 def test_the_command_as_a_process(run: Path, tmp_path: Path) -> None:
-    done = call(run, "--suspicious", 3, "--json", "-o", tmp_path / "l.csv", "--seed", 1)
+    words = [str(run), "--suspicious", "3", "--json", "-o", str(tmp_path / "l.csv"), "--seed", "1"]
+    command = [sys.executable, "-m", "gdamn", "labels", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     folder = RunFolder(run)
@@ -38,7 +42,7 @@ def test_the_command_as_a_process(run: Path, tmp_path: Path) -> None:
 
 def test_the_table_in_the_terminal(run: Path) -> None:
     done = call(run, "--split", "val")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "validation labels are contradicted" in done.stdout
     assert "models that have not seen the node's label" in done.stdout
 
@@ -55,7 +59,7 @@ def test_the_table_in_the_terminal(run: Path) -> None:
 )
 def test_mistakes_get_one_sentence(run: Path, words: tuple[object, ...], sentence: str) -> None:
     done = call(run, *words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -64,5 +68,5 @@ def test_mistakes_get_one_sentence(run: Path, words: tuple[object, ...], sentenc
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     done = call(tmp_path)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "isn't a run" in done.stderr

@@ -108,8 +108,9 @@ def test_planted_edges_are_suspicious(model: GDAMN, noisy: Graph) -> None:
 
 
 def test_the_suspicion_against_its_definition(model: GDAMN, noisy: Graph) -> None:
-    predictions = judged(model, noisy)
-    found = suspicious(model, noisy, predictions, 5)
+    """P(the labels differ) as a sum over pairs of classes, from the Ŷ that p was given: [N, C] with known labels."""
+    found = suspicious(model, noisy, judged(model, noisy), 5)
+    given = model.tensors_["pseudo_labels"].astype(float)
     number = {name: at for at, name in enumerate(noisy.node_ids.tolist())}
     for at in range(5):
         a, b = number[found["source"][at]], number[found["target"][at]]
@@ -117,14 +118,16 @@ def test_the_suspicion_against_its_definition(model: GDAMN, noisy: Graph) -> Non
         for c in range(3):
             for d in range(3):
                 if c != d:
-                    differ += probability(noisy, predictions, a, c) * probability(noisy, predictions, b, d)
+                    differ += given[a, c] * given[b, d]
         entry = int(noisy.indptr[b] + np.searchsorted(noisy.indices[noisy.indptr[b] : noisy.indptr[b + 1]], a))
         hard = model.edge_weights_["hard"]
         both = (hard[entry] + hard[noisy.reverse[entry]]) / 2
-        assert found["suspicion"][at] == pytest.approx((1 - both) * differ, rel=1e-5)
+        assert found["hard"][at] == pytest.approx(both, rel=1e-5)
+        assert found["suspicion"][at] == pytest.approx(differ, rel=1e-5)
 
 
-def probability(graph: Graph, predictions: Predictions, node: int, label: int) -> float:
-    if graph.train_mask[node]:
-        return float(graph.labels[node] == label)
-    return float(predictions.probabilities[node, label])
+def test_saturated_attention_does_not_spoil_the_order(noisy: Graph) -> None:
+    """At a low temperature many edges have the same hard attention; their suspicion still tells them apart."""
+    sharp = GDAMN(**{**SCHEDULE, "pretrain_epochs": 5, "epochs": 3}, attention_temperature=1e-3).fit(noisy)
+    found = suspicious(sharp, noisy, judged(sharp, noisy), 10**9)
+    assert len(np.unique(found["hard"].round(5))) < 20 < len(np.unique(found["suspicion"].round(5)))

@@ -43,6 +43,7 @@ CHANGES: list[dict[str, object]] = [
     {"start": "auto", "em_iterations": 0},
     {"em_iterations": 0},
     {"hard": False},
+    {"attention_temperature": 0.2, "candidates": "em"},
     {"soft": False, "reweight": "hard"},
     {"hard": False, "soft": False},
     {"reweight_samples": 3, "candidates": "em"},

@@ -113,10 +113,10 @@ class ALaGAT(nn.Module):
         h = self.collect(self.attend(g, 0, child(key, "edges")), g)
         before = torch.ones((), device=h.device)
         for layer in range(self.layers - 1):
-            place = child(key, layer)
+            layer_key = child(key, layer)
             classes = self.classify(h.detach()).argmax(1)
-            h = dropout(h, self.rate, place)
-            alpha = self.attend(h, 1, child(place, "edges"))
+            h = dropout(h, self.rate, layer_key)
+            alpha = self.attend(h, 1, child(layer_key, "edges"))
             z = self.gates(self.shares(alpha, classes), classes)
             h = h + (torch.minimum(before, z)[:, :, None] * self.degrees.rsqrt()) * self.collect(alpha, h)
             before = z
@@ -133,5 +133,5 @@ class ALaGATClassifier(ALaClassifier):
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The gated network."""
         network = ALaGAT(problem.structure, problem.device, problem.x.width, problem.num_classes, self.settings)
-        network.initialise(self.settings.init, generator)
+        network.initialise("xavier", generator)
         return network, lambda key: network(problem.x, key)

@@ -143,5 +143,5 @@ class ALaGCNClassifier(ALaClassifier):
         s = self.settings
         adjacency = gcn_adjacency(problem.structure, problem.device)
         network = ALaGCN(adjacency, problem.x.width, s.hidden, problem.num_classes, s.layers, s.dropout_hidden)
-        network.initialise(s.init, generator)
+        network.initialise("xavier", generator)
         return network, lambda key: network(problem.x, key)

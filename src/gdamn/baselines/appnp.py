@@ -38,7 +38,7 @@ class APPNPClassifier(NetworkClassifier):
         """The propagator on the plain graph."""
         s = self.settings
         sizes = problem.x.width, s.hidden, problem.num_classes, s.layers
-        network = APPNP(*sizes, s.dropout_hidden, s.steps, s.teleport, s.batch_norm)
-        network.initialise(s.init, generator)
+        network = APPNP(*sizes, s.dropout_hidden, s.steps, s.teleport, batch_norm=False)
+        network.initialise("xavier", generator)
         adjacency = replace(gcn_adjacency(problem.structure, problem.device), rate=s.dropout_edges)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -17,7 +17,6 @@ from ..model.propagators import initialise
 from ..model.propagators.common import child, new_biases, new_weights
 from ..model.settings import setting
 from .common import Forward, Loss, NetworkClassifier, SupervisedSettings
-from .topology import CODE, topology_code
 
 SLOWER = 0.1
 """The attention matrices learn at this share of the learning rate: they are 0.1 times what Adam sees."""
@@ -39,9 +38,6 @@ class CSGNNSettings(SupervisedSettings):
     cut: float = setting(
         0.713, "ρ, share of the edges that each layer cuts: those of the least attention.", low=0, high=1
     )
-    topology: bool = setting(
-        False, "Give each node its place in the graph, by heat kernels (N² work: for up to about 20 000 nodes)."
-    )
 
 
 def cut_smallest(alpha: Tensor, free: Tensor, share: float) -> Tensor:
@@ -52,41 +48,32 @@ def cut_smallest(alpha: Tensor, free: Tensor, share: float) -> Tensor:
     """
     edges = int(free.sum())
     gone = len(alpha) - edges + int(share * edges)
-    kept = torch.ones_like(alpha)
-    kept[torch.argsort(alpha.detach(), stable=True)[:gone]] = 0
+    mask = torch.ones_like(alpha)
+    mask[torch.argsort(alpha.detach(), stable=True)[:gone]] = 0
     with torch.no_grad():
-        left = (alpha * kept).sum()
+        left = (alpha * mask).sum()
         scale = torch.where(left > 0, alpha.sum() / left, torch.ones_like(left))
-    return alpha * kept * scale
+    return alpha * mask * scale
 
 
 class CSGNN(nn.Module):
-    """Per layer c_i = W_c [h_i‖t_i], q_j = W_q h_j, v_j = W_v h_j and α_ij = softmax_j ELU(⟨q_j - c_i, c_i⟩), then
-    h_i ← ELU([Σ_j α_ij v_j + R h_i ‖ v_i]), with α cut (:func:`cut_smallest`); logits W [h_i‖t_i] + b.
+    """Per layer c_i = W_c h_i, q_j = W_q h_j, v_j = W_v h_j and α_ij = softmax_j ELU(⟨q_j - c_i, c_i⟩), then
+    h_i ← ELU([Σ_j α_ij v_j + R h_i ‖ v_i]), with α cut (:func:`cut_smallest`); logits W h_i + b.
 
-    Neighbours don't include the node; R exists from the second layer on; t [N, 64] is the node's place in the graph,
-    or nothing. h is [N, 2 hidden] after each layer. A score is [c_i, -|c_i|²] · [q_j, 1], one sddmm.
+    Neighbours don't include the node; R exists from the second layer on. h is [N, 2 hidden] after
+    each layer. A score is [c_i, -|c_i|²] · [q_j, 1], one sddmm.
     """
 
-    def __init__(
-        self,
-        structure: Structure,
-        place: Tensor | None,
-        device: torch.device,
-        width: int,
-        classes: int,
-        s: CSGNNSettings,
-    ) -> None:
+    def __init__(self, structure: Structure, device: torch.device, width: int, classes: int, s: CSGNNSettings) -> None:
         super().__init__()
         hidden, inner = s.hidden, [(2 * s.hidden, s.hidden)] * (s.layers - 1)
         self.first = new_weights([(width, 2 * hidden), (width, hidden)])  # [W_c‖W_q], W_v
         self.attention = new_weights((a, 2 * b) for a, b in inner)
         self.value = new_weights(inner)
         self.residual = new_weights(inner)
-        self.placed = new_weights([(CODE, hidden)] * s.layers if place is not None else [])  # W_c's part for t
-        self.last = new_weights([(2 * hidden, classes)] + ([(CODE, classes)] if place is not None else []))
+        self.last = new_weights([(2 * hidden, classes)])
         self.bias = new_biases([classes])
-        self.structure, self.place, self.s = structure, place, s
+        self.structure, self.s = structure, s
         self.free = structure.tensor("free", device)
         self.weights = structure.tensor("weights", device) * self.free
 
@@ -95,14 +82,12 @@ class CSGNN(nn.Module):
         for weight in (self.first[1], *self.value, *self.residual):
             initialise([weight], how, generator)
         initialise(list(self.last), how, generator)
-        for weight in (self.first[0], *self.attention, *self.placed):
+        for weight in (self.first[0], *self.attention):
             nn.init.constant_(weight, START / SLOWER)
 
-    def attend(self, scored: Tensor, layer: int, key: Key | None) -> Tensor:
+    def attend(self, scored: Tensor, key: Key | None) -> Tensor:
         """α [E] from [W_c h‖W_q h] [N, 2 hidden]."""
         c, q = (scored * SLOWER).chunk(2, 1)
-        if self.place is not None:
-            c = c + self.place @ (self.placed[layer] * SLOWER)
         left = torch.cat([c, -c.square().sum(1, keepdim=True)], 1)
         right = torch.cat([q, torch.ones_like(q[:, :1])], 1)
         alpha = edge_softmax(self.structure.pattern, F.elu(sddmm(self.structure.pattern, left, right)), self.weights)
@@ -112,17 +97,17 @@ class CSGNN(nn.Module):
         """Scores [N, C], one yes or no per class."""
         hidden = self.s.hidden
         first = x.linear(torch.cat(list(self.first), 1), child(key, "input"))
-        alpha, value = self.attend(first[:, : 2 * hidden], 0, child(key, 0)), first[:, 2 * hidden :]
+        alpha, value = self.attend(first[:, : 2 * hidden], child(key, 0)), first[:, 2 * hidden :]
         h = F.elu(torch.cat([spmm(self.structure.pattern, alpha, value), value], 1))
         for layer, (attention, weight, residual) in enumerate(
             zip(self.attention, self.value, self.residual, strict=True), start=1
         ):
-            place = child(key, layer)
-            h = dropout(h, self.s.dropout_hidden, place)
-            alpha, value = self.attend(h @ attention, layer, place), h @ weight
+            noise = child(key, layer)
+            h = dropout(h, self.s.dropout_hidden, noise)
+            alpha, value = self.attend(h @ attention, noise), h @ weight
             h = F.elu(torch.cat([spmm(self.structure.pattern, alpha, value) + h @ residual, value], 1))
         scores: Tensor = h @ self.last[0] + self.bias[0]
-        return scores if self.place is None else scores + self.place @ self.last[1]
+        return scores
 
 
 class CSGNNClassifier(NetworkClassifier):
@@ -136,11 +121,10 @@ class CSGNNClassifier(NetworkClassifier):
     settings: CSGNNSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
-        """The network, and the place of each node where it is asked for."""
+        """The network on A + I."""
         s, structure = self.settings, problem.structure
-        place = topology_code(structure, problem.device) if s.topology else None
-        network = CSGNN(structure, place, problem.device, problem.x.width, problem.num_classes, s)
-        network.initialise(s.init, generator)
+        network = CSGNN(structure, problem.device, problem.x.width, problem.num_classes, s)
+        network.initialise("xavier", generator)
         return network, lambda key: F.logsigmoid(network(problem.x, key))
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
@@ -150,7 +134,7 @@ class CSGNNClassifier(NetworkClassifier):
         scores = cast(CSGNN, network)
 
         def loss(step: Key) -> dict[str, Tensor]:
-            found = scores(problem.x, step)[problem.train]
-            return {"loss": F.binary_cross_entropy_with_logits(found, target, of_node)}
+            logits = scores(problem.x, step)[problem.train]
+            return {"loss": F.binary_cross_entropy_with_logits(logits, target, of_node)}
 
         return loss

@@ -38,7 +38,7 @@ class DAGNNClassifier(NetworkClassifier):
         """The propagator on the plain graph."""
         s = self.settings
         sizes = problem.x.width, s.hidden, problem.num_classes, s.layers
-        network = DAGNN(*sizes, s.dropout_hidden, s.steps, s.batch_norm)
-        network.initialise(s.init, generator)
+        network = DAGNN(*sizes, s.dropout_hidden, s.steps, batch_norm=False)
+        network.initialise("xavier", generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

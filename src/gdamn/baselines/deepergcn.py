@@ -18,6 +18,8 @@ from .common import Forward, NetworkClassifier, SupervisedSettings
 
 SMALLEST = 1e-7
 """Added to every message, so that it is positive."""
+TEMPERATURE = 0.1
+"""t, how strongly large messages outweigh small ones."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,6 @@ class DeeperGCNSettings(SupervisedSettings):
     decay: str = setting("all", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first"))
     dropout_input: float = setting(0.0, "Dropout of the features.", low=0, high=0.99)
     dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-    temperature: float = setting(0.1, "t, how strongly large messages outweigh small ones.", low=0)
 
 
 def aggregate(structure: Structure, h: Tensor, temperature: float) -> Tensor:
@@ -56,15 +57,13 @@ class DeeperGCN(nn.Module):
     GEN(h)_i = W (h_i + Σ_j w_ij ⊙ m_j) + b over the neighbours and the node (:func:`aggregate`); h is [N, hidden].
     """
 
-    def __init__(
-        self, structure: Structure, width: int, hidden: int, classes: int, layers: int, rate: float, temperature: float
-    ) -> None:
+    def __init__(self, structure: Structure, width: int, hidden: int, classes: int, layers: int, rate: float) -> None:
         super().__init__()
         self.first = new_weights([(width, hidden)])
         self.later = new_weights([(hidden, hidden)] * layers + [(hidden, classes)])
         self.bias = new_biases([hidden] * (layers + 1) + [classes])
         self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in range(layers))
-        self.structure, self.rate, self.temperature = structure, rate, temperature
+        self.structure, self.rate = structure, rate
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
@@ -73,7 +72,7 @@ class DeeperGCN(nn.Module):
 
     def convolve(self, h: Tensor, layer: int) -> Tensor:
         """GEN: [N, hidden]."""
-        mixed: Tensor = (h + aggregate(self.structure, h, self.temperature)) @ self.later[layer] + self.bias[layer + 1]
+        mixed: Tensor = (h + aggregate(self.structure, h, TEMPERATURE)) @ self.later[layer] + self.bias[layer + 1]
         return mixed
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
@@ -98,6 +97,6 @@ class DeeperGCNClassifier(NetworkClassifier):
         """The network on A + I."""
         s = self.settings
         sizes = problem.x.width, s.hidden, problem.num_classes, s.layers
-        network = DeeperGCN(problem.structure, *sizes, s.dropout_hidden, s.temperature)
-        network.initialise(s.init, generator)
+        network = DeeperGCN(problem.structure, *sizes, s.dropout_hidden)
+        network.initialise("xavier", generator)
         return network, lambda key: network(problem.x, key)

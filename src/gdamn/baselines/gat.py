@@ -45,7 +45,7 @@ class GATClassifier(NetworkClassifier):
         s = self.settings
         sizes = [problem.x.width], s.hidden, problem.num_classes, s.layers
         network = GAT(*sizes, s.dropout_hidden, s.heads, s.out_heads)
-        network.initialise(s.init, generator)
+        network.initialise("xavier", generator)
         weights = problem.structure.tensor("weights", problem.device)
         adjacency = Adjacency(problem.structure, weights, s.dropout_attention)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -15,12 +15,13 @@ class GCNClassifier(NetworkClassifier):
     """Z = S ReLU(S X W₁) W₂ with S = D^{-1/2} (A + I) D^{-1/2}."""
 
     method = "gcn"
+    settings_class = NetworkSettings
     settings: NetworkSettings
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The paper's propagator on the plain graph."""
         s = self.settings
-        network = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        network.initialise(s.init, generator)
+        network = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, batch_norm=False)
+        network.initialise("xavier", generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

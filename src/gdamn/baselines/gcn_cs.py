@@ -16,7 +16,8 @@ from .common import NetworkSettings
 from .gcn import GCNClassifier
 from .lpa import shares, spread
 
-NORMS = ("row", "col", "sym")
+CORRECT_NORM, SMOOTH_NORM = "col", "sym"
+"""The adjacency that errors spread over is A D^{-1}, that of answers D^{-1/2} A D^{-1/2}."""
 LARGEST = 1000.0
 """A node's error is not scaled up by more than this."""
 
@@ -32,11 +33,9 @@ class GCNCSSettings(NetworkSettings):
     correct_alpha: float = setting(
         0.0, "α₁, share of the neighbours when errors spread; 0 leaves the step out.", low=0, high=1
     )
-    correct_norm: str = setting("col", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
     smooth_alpha: float = setting(
         0.8, "α₂, share of the neighbours when answers spread; 0 leaves the step out.", low=0, high=1
     )
-    smooth_norm: str = setting("sym", "Adjacency of that: D^{-1}A (row), A D^{-1} (col), or sym.", NORMS)
     steps: int = setting(50, "Steps of each propagation.", low=1)
 
 
@@ -83,10 +82,10 @@ class GCNCSClassifier(GCNClassifier):
         answer = watch.best_state["base_probabilities"] = watch.best_state["probabilities"]
         known = problem.labels, problem.train
         if s.correct_alpha > 0:
-            adjacency = neighbours(problem.structure, s.correct_norm, problem.device)
+            adjacency = neighbours(problem.structure, CORRECT_NORM, problem.device)
             answer = correct(adjacency, answer, *known, s.correct_alpha, s.steps)
         if s.smooth_alpha > 0:
-            adjacency = neighbours(problem.structure, s.smooth_norm, problem.device)
+            adjacency = neighbours(problem.structure, SMOOTH_NORM, problem.device)
             answer = smooth(adjacency, answer, *known, s.smooth_alpha, s.steps)
         answer = shares(problem, answer.clamp_min(0))
         scores = evaluate(problem, answer.clamp_min(1e-12).log(), s.metric)

@@ -65,8 +65,8 @@ class GCNLPAClassifier(NetworkClassifier):
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The GCN over M, and M's weights, which start near 0."""
         s = self.settings
-        gcn = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        gcn.initialise(s.init, generator)
+        gcn = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, batch_norm=False)
+        gcn.initialise("xavier", generator)
         network = WeighedGCN(gcn, problem.structure, problem.structure.tensor("weights", problem.device))
         bound = (6 / len(network.theta)) ** 0.5
         with torch.no_grad():

@@ -21,7 +21,7 @@ from .common import NORMALIZATIONS, NORMALIZE, Forward, Loss, LossSelected, Netw
 
 @dataclass(frozen=True)
 class GRANDSettings(LossSelected):
-    """The settings of the publication for Cora, but for epochs and features (docs/baselines.md)."""
+    """The settings of the publication for Cora, but for epochs, features and λ (docs/baselines.md)."""
 
     hidden: int = setting(32, "Hidden units.", low=1)
     epochs: int = setting(200, "Epochs.", low=1)
@@ -38,7 +38,7 @@ class GRANDSettings(LossSelected):
     steps: int = setting(8, "K, steps of propagation.", low=0)
     samples: int = setting(4, "M, augmentations in each epoch.", low=1)
     drop_node: float = setting(0.5, "δ, probability that a node's features are left out.", low=0, high=0.99)
-    lambda_: float = setting(1.0, "λ, weight of the consistency.", low=0)
+    lambda_: float = setting(0.3, "λ, weight of the consistency.", low=0)
     temperature: float = setting(0.5, "T, sharpening of the mean prediction.", low=1e-3)
 
 

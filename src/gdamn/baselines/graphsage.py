@@ -32,7 +32,7 @@ class SAGEClassifier(NetworkClassifier):
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The propagator on D^{-1} A, without loops."""
         s = self.settings
-        network = SAGE([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, s.batch_norm)
-        network.initialise(s.init, generator)
+        network = SAGE([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, batch_norm=False)
+        network.initialise("xavier", generator)
         adjacency = neighbours(problem.structure, "row", problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -33,5 +33,5 @@ class LogRegClassifier(NetworkClassifier):
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """A perceptron of one layer; the graph is not read."""
         network = MLP(problem.x.width, 1, problem.num_classes, layers=1, rate=0.0, batch_norm=False)
-        network.initialise(self.settings.init, generator)
+        network.initialise("xavier", generator)
         return network, lambda key: network(problem.x, key)

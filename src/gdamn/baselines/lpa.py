@@ -27,7 +27,6 @@ class LPASettings(BaseSettings):
     norm: str = setting(
         "sym", "Adjacency: D^{-1}A (row), A D^{-1} (col), D^{-1/2} A D^{-1/2} (sym).", ("row", "col", "sym")
     )
-    keep_known: bool = setting(True, "Set the known labels again after every step.")
 
 
 def spread(adjacency: Adjacency, start: Tensor, f: Tensor, alpha: float, low: float, high: float) -> Tensor:
@@ -56,8 +55,7 @@ class LPAClassifier(NodeClassifier):
             for step in range(s.epochs):
                 started = time.perf_counter()
                 before, f = f, spread(adjacency, problem.labels, f, s.alpha, 0, 1)
-                if s.keep_known:
-                    f[problem.train] = problem.labels[problem.train]
+                f[problem.train] = problem.labels[problem.train]
                 probabilities = shares(problem, f)
                 record = {
                     "phase": "propagate",

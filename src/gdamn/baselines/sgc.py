@@ -57,6 +57,6 @@ class SGCClassifier(NetworkClassifier):
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The linear map on the plain graph."""
         network = SGC(problem.x.width, problem.num_classes, self.settings.steps)
-        network.body.initialise(self.settings.init, generator)
+        network.body.initialise("xavier", generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

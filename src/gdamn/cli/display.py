@@ -18,6 +18,7 @@ from rich.table import Table
 
 from ..estimators import accuracy
 from ..model.metrics import NAMES, score_key
+from ..runs.confidence import confidence_warning
 from ..runs.text import mean_std, percent, score_text
 from ..text import safe
 
@@ -204,16 +205,15 @@ def show_scores(summary: Mapping[str, Any]) -> None:
 def show_remarks(summary: Mapping[str, Any]) -> None:
     """What people should know before they trust a run: too few validation nodes, and labels from before EM."""
     from ..estimators.chosen_epoch import before_em_sentence
-    from ..model.temperature import warning
 
-    kind, counts = calibrating_nodes(summary)
-    if counts:
-        calibration_warning = warning(min(counts), kind)
-        if calibration_warning is not None:
-            note(calibration_warning)
+    calibration_warning = confidence_warning(summary)
+    if calibration_warning is not None:
+        note(calibration_warning)
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
     if early is not None:
         note(early)
+    for text in summary.get("remarks", ()):
+        note(text)
     for seed, judged in zip(summary["protocol"]["seeds"], summary.get("label_noise", ()), strict=False):
         if isinstance(judged, dict):
             note(f"Seed {seed}: {label_noise_line(judged)}")
@@ -226,14 +226,6 @@ def label_noise_line(judged: Mapping[str, Any]) -> str:
     if not judged.get("corrected"):
         return "no evidence of wrong training labels; they are taken as they are."
     return f"about {percent(judged['rate'])} of the training labels seem to be wrong; contradicted ones count less."
-
-
-def calibrating_nodes(summary: Mapping[str, Any]) -> tuple[str, Sequence[int]]:
-    """The nodes that the confidence of each seed rests on: validation ones, or labels that were held out in turn."""
-    counts = summary["val_accuracy"].get("nodes") or []
-    if not any(counts) and "cross_fitted_accuracy" in summary:
-        return "labelled", summary["cross_fitted_accuracy"].get("nodes") or []
-    return "validation", counts
 
 
 def noise_line(noise: Mapping[str, float]) -> str:

@@ -29,6 +29,10 @@ DataOptions = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
 ]
 Device = Annotated[str | None, typer.Option(help="Device to train on, such as cpu or cuda.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(min=0, help="Seconds that the fit of a model may take; the rest is left out (gdamn, gdamn-plus)."),
+]
 DataRoot = Annotated[
     Path | None,
     typer.Option(help="Folder of the data files; without it the environment variable GDAMN_DATA, then a cache."),

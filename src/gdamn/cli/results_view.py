@@ -56,13 +56,13 @@ def show_accuracies(report: Mapping[str, Any]) -> None:
 
 def show_refined(report: Mapping[str, Any]) -> None:
     """How much of the graph is left."""
-    total, kept = report["edges_before"], report["edges_after"]
+    total, left = report["edges_before"], report["edges_after"]
     rule = (
         f"where {report['keep']}" if report["keep"] else f"top {report['top']} of each node" if report["top"] else "all"
     )
     rows = [
         ("edges before", f"{total:,}"),
-        ("edges kept", f"{kept:,} ({percent(kept / total if total else None)})"),
+        ("edges kept", f"{left:,} ({percent(left / total if total else None)})"),
         ("rule", rule),
         ("nodes left without edges", f"{report['nodes_left_alone']:,} of {report['nodes']:,}"),
     ]
@@ -84,16 +84,16 @@ def show_explanation(node: Mapping[str, Any], most: int) -> None:
     display.note(f"{node['read'][0].upper()}{node['read'][1:]}.")
     opinions = [(network, *top_three(values)) for network, values in node["opinions"].items()]
     display.show_rows("Opinions", ("who", "first", "second", "third"), opinions)
-    kept = [each for each in node["neighbours"] if not each["cut"]]
+    neighbours = [each for each in node["neighbours"] if not each["cut"]]
     cut = [each for each in node["neighbours"] if each["cut"]]
     rows: list[tuple[str, ...]] = [("(itself)", safe(node["predicted"]), sure, "", "", "", *added(node["own"]))]
-    rows += [neighbour_row(each) for each in kept[:most]]
+    rows += [neighbour_row(each) for each in neighbours[:most]]
     if node["bias"]["contribution"]:
         rows.append(("(bias)", "", "", "", "", "", *added(node["bias"])))
     columns = ("neighbour", "label", "confidence", "hard", "soft", "stable", "adds", "share")
     display.show_rows(f"What counted ({node['basis']})", columns, rows, right=columns[2:], wrap=False)
-    if len(kept) > most:
-        display.note(f"and {len(kept) - most} neighbours that counted less; --most shows more")
+    if len(neighbours) > most:
+        display.note(f"and {len(neighbours) - most} neighbours that counted less; --most shows more")
     if not cut:
         display.note("No edge of this node was cut.")
         return
@@ -134,7 +134,7 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
     ]
     names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
     display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
-    display.note("Suspicion is (1 - hard) times the probability that the labels of the ends differ.")
+    display.note("Suspicion: the probability that the ends' labels differ, by the labels that the attention was given.")
     show_remarks(*remarks)
 
 

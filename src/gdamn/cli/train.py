@@ -19,7 +19,6 @@ from .parsing import parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
-    from ..runs.execution import Execution
     from ..runs.spec import RunSpec
 
 
@@ -42,6 +41,7 @@ def train(
     split: options.Split = None,
     option: options.DataOptions = None,
     device: options.Device = None,
+    budget: options.Budget = None,
     data_root: options.DataRoot = None,
     edges: files.Edges = None,
     label: files.Label = None,
@@ -63,47 +63,39 @@ def train(
     force: options.ReplaceRun = False,
 ) -> None:
     """Train a method on a data set with one or more seeds and write models, predictions and a summary."""
+    from ..runs import run as runs
     from ..runs.execution import Execution
-    from ..runs.ranks import launch, team
+    from ..runs.ranks import team
 
     columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
     reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
-    changed = parse_pairs("--set", settings or []) | ({} if device is None else {"device": device})
+    changed = parse_pairs("--set", settings or []) | files.chosen_options(device=device, budget=budget)
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
-    keep_few = spec.settings.get("beta") != "auto"  # which chooses on validation nodes
-    spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=keep_few)
+    spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=spec.settings.get("beta") != "auto")
     several = workers > 1 or environment.is_rank()
     known: dict[str, Any] | bool = reference and not several and is_path(spec.dataset)
     if spec.method == AUTO:
-        spec, decided = chosen_method(spec, several, bool(settings), data_root)
+        spec, decided = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
         known = decided if reference else False
     if workers > 1 and not environment.is_rank():
-        team.check(spec, jobs, timeout)
-        raise typer.Exit(launch.start(workers))
+        raise typer.Exit(launch_ranks(spec, workers, jobs, timeout))
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
-    train_all(spec, out, execution, timeout, known, as_json)
-
-
-def train_all(
-    spec: RunSpec,
-    out: Path | None,
-    execution: Execution,
-    timeout: float,
-    reference: dict[str, Any] | bool,
-    as_json: bool,
-) -> None:
-    """Train every seed, alone or as one of several ranks, and show the run."""
-    from ..runs import run as runs
-    from ..runs.ranks import team
-
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
         with display.ProgressView() as view:
             run = partial(runs.run, progress=view.update, read_progress=view.reading)
-            summary = run(spec, folder, execution, group=group, reference=reference)
-        show_run(summary, folder, execution.data_root, as_json)
+            summary = run(spec, folder, execution, group=group, reference=known)
+        show_run(summary, folder, data_root, as_json)
+
+
+def launch_ranks(spec: RunSpec, workers: int, jobs: int, timeout: float) -> int:
+    """Start this command once per rank; returns the exit code."""
+    from ..runs.ranks import launch, team
+
+    team.check(spec, jobs, timeout)
+    return launch.start(workers)
 
 
 def chosen_method(
@@ -169,6 +161,8 @@ def make_spec(
     if "dataset" not in values and config is None:
         raise ConfigError("No data set is named; try: gdamn train cora, or see: gdamn data list.")
     spec = RunSpec.from_dict(values, where)
+    if "version" in values:
+        spec = spec.as_written()
     return spec.changed(options, settings)
 
 

@@ -11,9 +11,8 @@ import dataclasses
 import inspect
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from ..model.settings import BaseSettings
 from ..text import safe
 from .graph_input import as_graph, plain_split
 from .model_file import FORMAT, read_model
+from .typed import E, Estimator, P, arguments_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -36,33 +36,23 @@ if TYPE_CHECKING:
     from ..fit.training import Progress, Record
     from .suspicious_labels import JudgedLabels
 
-__all__ = ["FORMAT", "SELECTION", "NodeClassifier", "as_graph", "read_model"]
+__all__ = ["FORMAT", "SELECTION", "NodeClassifier", "arguments_of", "as_graph", "read_model"]
 
 SELECTION = {
     "accuracy": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch",
     "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
+    "smoothed": "highest validation accuracy, as a mean over the last 20 epochs of the phase; a tie goes to the lower "
+    "validation loss, then the earlier epoch",
 }
 """What the setting ``selection`` means; methods without it choose by accuracy."""
 
 
 def selection_rule(settings: BaseSettings) -> str:
     """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
-    if settings.metric != "accuracy":
-        return SELECTION["accuracy"].replace("accuracy", NAMES[settings.metric], 1)
-    return SELECTION[getattr(settings, "selection", "accuracy")]
-
-
-P = ParamSpec("P")
-Q = ParamSpec("Q")
-C = TypeVar("C")
-R = TypeVar("R")
-
-
-def arguments_of(
-    settings: Callable[P, BaseSettings],
-) -> Callable[[Callable[Concatenate[C, Q], R]], Callable[Concatenate[C, P], R]]:
-    """Show type checkers a method with the arguments of a settings class; at run time it stays as it is."""
-    return lambda method: method  # type: ignore[return-value]
+    rule = getattr(settings, "selection", "accuracy")
+    if settings.metric == "accuracy":
+        return SELECTION[rule]
+    return SELECTION["smoothed" if rule == "smoothed" else "accuracy"].replace("accuracy", NAMES[settings.metric], 1)
 
 
 class NodeClassifier:
@@ -81,7 +71,7 @@ class NodeClassifier:
     """
 
     method: ClassVar[str] = ""
-    settings_class: ClassVar[type[BaseSettings]] = BaseSettings
+    settings_class = BaseSettings  # without an annotation, so that a type checker takes a subclass's own
 
     def __init_subclass__(cls) -> None:
         """Show the settings in the signature and the docstring, for help() and editors."""
@@ -93,8 +83,24 @@ class NodeClassifier:
         if cls.__doc__:
             cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{cls.settings_class.documentation()}\n"
 
-    def __init__(self, **settings: Any) -> None:
-        self.settings = self.settings_class.make(**settings)
+    if TYPE_CHECKING:  # type checkers see the fields of settings_class as arguments: GDAMN(hiden=3) is an error
+        settings: BaseSettings
+        settings_: BaseSettings
+
+        def __new__(cls: type[Estimator[P, E]], *args: P.args, **settings: P.kwargs) -> E:
+            """Settings by name."""
+
+        def set_params(self: Estimator[P, E], *args: P.args, **settings: P.kwargs) -> E:
+            """Change settings; what was learned stays until the next fit."""
+    else:
+
+        def __init__(self, **settings: Any) -> None:
+            self.settings = self.settings_class.make(**settings)
+
+        def set_params(self, **settings: Any) -> Self:
+            """Change settings; what was learned stays until the next fit."""
+            self.settings = self.settings_class.make(**{**self.get_params(), **settings})
+            return self
 
     def __repr__(self) -> str:
         changed = [
@@ -108,11 +114,6 @@ class NodeClassifier:
         """All settings as plain values."""
         return dataclasses.asdict(self.settings)
 
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings; what was learned stays until the next fit."""
-        self.settings = self.settings_class.make(**{**self.get_params(), **settings})
-        return self
-
     def fit(self, graph: Graph | Data, progress: Progress | None = None, *, group: Any = None) -> Self:
         """Learn from a graph: its structure, features, training labels, and validation labels to choose the epoch.
 
@@ -125,41 +126,39 @@ class NodeClassifier:
         One fit at a time runs in a process; in another thread it waits for the first.
         """
         with one_at_a_time():
-            return self._fit_alone_or_together(as_graph(graph), progress, group)
-
-    def _fit_alone_or_together(self, g: Graph, progress: Progress | None, group: Any) -> Self:
-        """The fit itself."""
-        check_ids(g.node_ids)
-        start, others = time.perf_counter(), seconds_before()
-        self._forget()
-        self.settings_ = self.settings
-        self.graph_: Graph | None = g
-        self.tensors_: dict[str, NDArray[Any]] = {}
-        self.best_epoch_: Record = {}
-        self.history_: list[Record] = []
-        self.timings_: list[float] = []
-        if group is None:
-            self._fit(g, progress)
-        else:
-            self._fit_together(g, progress, group)
-        self._check_shape(g)
-        self.epochs_ = len(self.history_)
-        self.seconds_ = time.perf_counter() - start + seconds_before() - others
-        self.class_names_ = g.class_names
-        self.node_ids_ = g.node_ids
-        self.protocol_ = {
-            "split": plain_split(g.meta.get("split", "given masks")),
-            "selection": self._selection(g),
-            "seed": self.settings_.seed,
-        }
+            g = as_graph(graph)
+            check_ids(g.node_ids)
+            start, others = time.perf_counter(), seconds_before()
+            self._forget()
+            self.settings_ = self.settings
+            self.graph_: Graph | None = g
+            self.tensors_: dict[str, NDArray[Any]] = {}
+            self.best_epoch_: Record = {}
+            self.history_: list[Record] = []
+            self.timings_: list[float] = []
+            if group is None:
+                self._fit(g, progress)
+            else:
+                self._fit_together(g, progress, group)
+            self._check_shape(g)
+            self.epochs_ = len(self.history_)
+            self.seconds_ = time.perf_counter() - start + seconds_before() - others
+            self.class_names_ = g.class_names
+            self.node_ids_ = g.node_ids
+            self.protocol_ = {
+                "split": plain_split(g.meta.get("split", "given masks")),
+                "selection": self._selection(g),
+                "seed": self.settings_.seed,
+            }
         return self
 
     def _selection(self, graph: Graph) -> str:
         """How the epoch was chosen, in words."""
+        undone = self.best_epoch_.get("undone")
         if graph.val_mask.any():
-            return selection_rule(self.settings_)
-        if "undone" in self.best_epoch_:
-            return f"last epoch before what was undone ({self.best_epoch_['undone']}); no validation nodes"
+            return selection_rule(self.settings_) + (f", before what was undone ({undone})" if undone else "")
+        if undone:
+            return f"last epoch before what was undone ({undone}); no validation nodes"
         return "last epoch (no validation nodes)"
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:

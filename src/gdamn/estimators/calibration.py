@@ -51,7 +51,8 @@ def temperature_of(
     if not val.any() and best is not None and "temperature" in best:
         nodes = int(best["cross_fitted"]["nodes"])
         reason = f"cross-fitted on {nodes:,} labelled node{'s' if nodes > 1 else ''}"
-        return Temperature(float(best["temperature"]), True, reason, nodes, "labelled")
+        accuracy = float(best["cross_fitted"]["accuracy"])
+        return Temperature(float(best["temperature"]), True, reason, nodes, "labelled", accuracy)
     return fit_temperature(probabilities[val], graph.labels[val])
 
 

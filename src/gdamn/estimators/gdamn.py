@@ -10,19 +10,22 @@ import torch
 from torch.nn import functional as F
 
 from ..errors import ConfigError, GraphError
+from ..fit.budget import Budget
 from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
 from ..fit.em import EM
 from ..fit.label_noise import corrected
-from ..fit.training import Progress, Watch, reproducible_threads
+from ..fit.training import Progress, Record, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
 from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, put_back
 from ..model.metrics import score_key
-from ..model.problem import Problem, choose_device
-from ..model.settings import BETAS, PlusSettings, Settings, preset
+from ..model.plus_settings import PlusSettings
+from ..model.presets import preset
+from ..model.problem import Problem, choose_device, without_isolated
+from ..model.settings import BETAS, Settings
 from .base import NodeClassifier, arguments_of, as_graph
 
 if TYPE_CHECKING:
@@ -49,45 +52,38 @@ class GDAMN(NodeClassifier):
     settings: Settings
     settings_: Settings
 
-    @arguments_of(Settings)
-    def __init__(self, /, **settings: Any) -> None:
-        super().__init__(**settings)
-
     @classmethod
     @arguments_of(PresetArguments)
     def preset(cls, /, dataset: str, **settings: Any) -> Self:
         """With the settings chosen for a data set (on validation accuracy), and these on top."""
         return cls(**{**preset(dataset, cls.method), **settings})
 
-    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+    def _fit(self, graph: Graph, progress: Progress | None, group: Group | None = None) -> None:
+        """On the whole graph at once, alone or with the other ranks of a group; or with less memory."""
         s = self.settings
         device = choose_device(s.device)
-        mode = choose_mode(graph, s, device)
-        if mode == "full":
-            return self._fit_whole(graph, progress, None)
-        return self._fit_batched(graph, mode, device, progress)
-
-    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
-        """By all ranks of torch's default group; rank 0 gets the result."""
-        self._fit_whole(graph, progress, joined(group))
-
-    def _fit_whole(self, graph: Graph, progress: Progress | None, group: Group | None) -> None:
-        """On the whole graph at once, alone or with the other ranks of a group."""
-        s = self.settings
+        mode = "full" if group is not None else choose_mode(graph, s, device)
+        if mode != "full":
+            self._fit_sparing(graph, mode, device, progress)
+            return
+        watch = self._watch(progress)
         if s.label_noise == "auto" and group is not None:
             raise ConfigError("label_noise='auto' judges labels in one process; several ranks need label_noise=none.")
+        if s.budget and group is not None:
+            raise ConfigError("A budget is kept to by one process; several ranks need budget=0.")
         order = local_order(graph)
         moved, entries = (graph, None) if order is None else renumbered(graph, order)
-        with reproducible_threads(s.threads), laid_out(moved, s, choose_device(s.device), group) as problem:
+        with reproducible_threads(s.threads), laid_out(moved, s, device, group) as problem:
             problem, label_noise = (problem, None) if s.label_noise == "none" else corrected(problem, s.seed)
+            problem = without_isolated(problem, s.start, s.isolated)
             if s.beta == "auto":
                 watch = self._choose_beta(problem, progress)
             else:
-                watch = EM(WholeDomain(problem), s, Watch(progress, metric=s.metric)).run().watch
+                EM(WholeDomain(problem), s, watch).run()
             best_state = whole_state(problem, watch.best_state)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
-        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self._keep_history(watch, watch.best)
         if label_noise is not None:
             self.best_epoch_ = {**watch.best, "label_noise": label_noise}
         if best_state is None:
@@ -95,14 +91,19 @@ class GDAMN(NodeClassifier):
         self.tensors_ = _tensors(moved, best_state)
         if order is not None and entries is not None:
             self.tensors_ = put_back(self.tensors_, graph, order, entries)
+            self.best_epoch_ = _put_back_marks(self.best_epoch_, order[moved.train_mask])
 
-    def _fit_batched(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
+    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
+        """By all ranks of torch's default group; rank 0 gets the result."""
+        self._fit(graph, progress, joined(group))
+
+    def _fit_sparing(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
         """The same for graphs that don't fit the full batch: with less memory, or in mini-batches (scale/)."""
         from ..fit.domains import lean
         from ..fit.domains.batched.domain import fit_batched
         from ..fit.domains.batched.large import make_large
 
-        s, watch = self.settings, Watch(progress, metric=self.settings.metric)
+        s, watch = self.settings, self._watch(progress)
         if s.label_noise == "auto":
             raise ConfigError(f"label_noise='auto' needs batch=full, not {mode}; set label_noise to none.")
         if s.beta == "auto":
@@ -115,8 +116,18 @@ class GDAMN(NodeClassifier):
                 edges = fit_batched(problem, s, watch, mode)
         if watch.best is None or watch.best_state is None:
             raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
-        self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
+        self._keep_history(watch, watch.best)
         self.tensors_ = {**_tensors(graph, watch.best_state), **edges}
+
+    def _watch(self, progress: Progress | None, fits: int = 1) -> Watch:
+        """The watch of one of so many fits, which share the budget; its time begins now."""
+        s = self.settings
+        return Watch(progress, selection=s.selection, metric=s.metric, budget=Budget(s.budget / fits))
+
+    def _keep_history(self, watch: Watch, best: Record) -> None:
+        """The history of the fit, its chosen epoch, and the network that q was where the fit chose it."""
+        self.history_, self.best_epoch_, self.timings_ = watch.history, best, watch.timings
+        self.settings_ = replace(self.settings_, propagator=best.get("propagator", self.settings_.propagator))
 
     def _choose_beta(self, problem: Problem, progress: Progress | None) -> Watch:
         """β from the paper's five values, by the validation score of a whole fit each."""
@@ -129,7 +140,7 @@ class GDAMN(NodeClassifier):
                 EM(
                     WholeDomain(problem),
                     replace(self.settings, beta=beta),
-                    Watch(progress, metric=self.settings.metric),
+                    self._watch(progress, len(BETAS)),
                 )
                 .run()
                 .watch
@@ -183,13 +194,26 @@ class GDAMN(NodeClassifier):
 class GDAMNPlus(GDAMN):
     """GDAMN beyond the paper: a stronger q, consistent under noise, that EM and the hard attention refine gently.
 
-    The same EM (em.py); what differs are the settings that :class:`gdamn.model.settings.PlusSettings` starts from.
+    The same EM (em.py); what differs are the settings that :class:`gdamn.model.plus_settings.PlusSettings` starts from.
     """
 
     method = "gdamn-plus"
     settings_class = PlusSettings
     settings: PlusSettings
     settings_: PlusSettings
+
+
+def _put_back_marks(best: Record, nodes: NDArray[np.int64]) -> Record:
+    """The record of a fit on renumbered nodes, its marks of labels [L] in the order of the given graph.
+
+    Args:
+        nodes: [L] what each labelled node was called before.
+    """
+    known = best.get("cross_fitted", {})
+    if "right" not in known:
+        return best
+    right = "".join(known["right"][at] for at in np.argsort(nodes))
+    return {**best, "cross_fitted": {**known, "right": right}}
 
 
 def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..model.settings import Setting, preset
+from ..model.presets import preset
+from ..model.settings import Setting
 
 if TYPE_CHECKING:
     from .base import NodeClassifier
@@ -165,6 +166,42 @@ _ALL = [
         "random propagation of whole nodes, and consistency of the predictions",
         "Feng et al., Graph random neural networks, NeurIPS 2020",
         ("gdamn.baselines.grand", "GRANDClassifier"),
+    ),
+    Method(
+        "grand-plus",
+        "random propagation by rows of a PageRank matrix, in mini-batches",
+        "Feng et al., GRAND+: scalable graph random neural networks, WWW 2022",
+        ("gdamn.baselines.grand_plus", "GRANDPlusClassifier"),
+    ),
+    Method(
+        "gcn-jaccard",
+        "a GCN without the edges whose ends have next to no feature in common",
+        "Wu et al., Adversarial examples for graph data: deep insights into attack and defense, IJCAI 2019",
+        ("gdamn.baselines.gcn_jaccard", "GCNJaccardClassifier"),
+    ),
+    Method(
+        "gcn-svd",
+        "a GCN on the nearest graph of low rank",
+        "Entezari et al., All you need is low (rank): defending against adversarial attacks on graphs, WSDM 2020",
+        ("gdamn.baselines.gcn_svd", "GCNSVDClassifier"),
+    ),
+    Method(
+        "elastic-gnn",
+        "predict, then smooth with room for jumps between neighbours",
+        "Liu et al., Elastic graph neural networks, ICML 2021",
+        ("gdamn.baselines.elastic_gnn", "ElasticGNNClassifier"),
+    ),
+    Method(
+        "gnnguard",
+        "a GCN whose layers prune and weigh edges by the likeness of their ends",
+        "Zhang & Zitnik, GNNGuard: defending graph neural networks against adversarial attacks, NeurIPS 2020",
+        ("gdamn.baselines.gnnguard", "GNNGuardClassifier"),
+    ),
+    Method(
+        "simp-gcn",
+        "the graph and a graph of similar features, mixed node by node",
+        "Jin et al., Node similarity preserving graph convolutional networks, WSDM 2021",
+        ("gdamn.baselines.simp_gcn", "SimPGCNClassifier"),
     ),
     Method(
         "gmnn-gat",

@@ -117,7 +117,7 @@ def judged_labels(graph: Graph, split: str = "train", normalize: str = "auto", s
     labels = graph.labels[graph.train_mask].astype(np.int64)
     if next(splits(labels, seed), None) is None:
         raise GraphError(f"Graph '{graph.name}' has too few training labels to judge them by one another.")
-    opinion = multihop_opinion(problem, seed=seed)
+    opinion = multihop_opinion(problem, seed=seed, labels=False)
     held_out = opinion.held_out.double().numpy()
     probabilities = held_out if split == "train" else opinion.probabilities.double().numpy()[nodes]
     return JudgedLabels(graph, split, nodes, probabilities, fit_label_noise(held_out, labels))

@@ -64,19 +64,19 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
     def forward(self, data: Data) -> Data:
         """The Data with the edges that stay."""
         entries = self.entries(data)
-        kept = np.flatnonzero(entries >= 0)
-        kept = kept[self.edges.chosen[entries[kept]]]
+        positions = np.flatnonzero(entries >= 0)
+        positions = positions[self.edges.chosen[entries[positions]]]
         loops = self._loops_of(data) if self.loops else np.empty(0, np.int64)
-        attributes = {key: _edge_values(data, key, kept, loops) for key in data.keys() if _is_per_edge(data, key)}  # noqa: SIM118
+        attributes = {key: _edge_values(data, key, positions, loops) for key in data.keys() if _is_per_edge(data, key)}  # noqa: SIM118
         device = data.edge_index.device
         refined = copy.copy(data)
         nodes = torch.arange(len(loops), device=device, dtype=data.edge_index.dtype)
-        edge_index = _plain(data.edge_index)[:, torch.from_numpy(kept).to(device)]
+        edge_index = _plain(data.edge_index)[:, torch.from_numpy(positions).to(device)]
         refined.edge_index = torch.cat([edge_index, torch.stack([nodes, nodes])], dim=1)
         for key, value in attributes.items():
             refined[key] = value
         for name in ATTENTION:
-            values = [self.edges.all_weights[name][entries[kept]], self.edges.loops[name][: len(loops)]]
+            values = [self.edges.all_weights[name][entries[positions]], self.edges.loops[name][: len(loops)]]
             refined[name] = torch.from_numpy(np.concatenate(values)).to(device)
         if "edge_weight" in refined:
             del refined["edge_weight"]
@@ -145,13 +145,13 @@ def _is_per_edge(data: Data, key: str) -> bool:
     return bool(data.is_edge_attr(key))
 
 
-def _edge_values(data: Data, key: str, kept: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
+def _edge_values(data: Data, key: str, positions: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
     """The values of the edges that stay, then those of the loops."""
     value = data[key]
     with_loop = np.flatnonzero(loops >= 0)
     if isinstance(value, (list, tuple)):
         added = [value[at] if at >= 0 else None for at in loops.tolist()]
-        return type(value)([*(value[at] for at in kept.tolist()), *added])
+        return type(value)([*(value[at] for at in positions.tolist()), *added])
     if not isinstance(value, (Tensor, np.ndarray)):
         raise GraphError(f"The edge attribute '{key}' is of type {type(value).__name__}, which can't be filtered.")
     dim = data.__cat_dim__(key, value)
@@ -160,12 +160,12 @@ def _edge_values(data: Data, key: str, kept: NDArray[np.int64], loops: NDArray[n
     if isinstance(value, np.ndarray):
         empty = np.zeros(shape, value.dtype)
         np.moveaxis(empty, dim, 0)[with_loop] = np.moveaxis(value, dim, 0)[loops[with_loop]]
-        return np.concatenate([np.take(value, kept, axis=dim), empty], axis=dim)
+        return np.concatenate([np.take(value, positions, axis=dim), empty], axis=dim)
 
     def rows(numbers: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(numbers).to(value.device)
 
-    values = value.index_select(dim, rows(kept))
+    values = value.index_select(dim, rows(positions))
     if not len(loops):
         return values
     filled = value.new_zeros(shape).index_copy(dim, rows(with_loop), value.index_select(dim, rows(loops[with_loop])))

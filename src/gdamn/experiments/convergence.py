@@ -87,9 +87,9 @@ class IterationWatch(Watch):
             ]
             return {**whole.save(), "iterations": iterations}
 
-        def load(kept: dict[str, Any]) -> None:
-            whole.load(kept)
-            for at, rank, chosen, last in kept["iterations"]:
+        def load(state: dict[str, Any]) -> None:
+            whole.load(state)
+            for at, rank, chosen, last in state["iterations"]:
                 self.ranks[at] = (rank[0], rank[1])
                 self.chosen[at], self.last[at] = chosen.numpy(), last.numpy()
 

@@ -58,8 +58,8 @@ def with_inter_class_share(graph: Graph, share: float, seed: int) -> Graph:
     pairs = np.unique(first[between])  # an undirected edge is known by the smaller place of its two entries
     if target > len(pairs):
         return plant(graph, (target - len(pairs)) / graph.num_edges, seed)
-    kept = np.random.default_rng([seed, 0xF1A]).choice(pairs, target, replace=False)
-    return keep_entries(graph, ~between | np.isin(first, kept))
+    chosen = np.random.default_rng([seed, 0xF1A]).choice(pairs, target, replace=False)
+    return keep_entries(graph, ~between | np.isin(first, chosen))
 
 
 def cosines(graph: Graph) -> NDArray[np.float32]:

@@ -147,23 +147,18 @@ def _do_units(
     if watch.start is not None:
         watch.start(len(done), len(units))
 
-    def keep(task: Task, result: dict[str, Any]) -> None:
-        done[task] = {"result": result, "versions": versions()}
-        if "missing" not in result:  # data that isn't here today may be tomorrow
-            store.save(missing[task].work, result)
-        if watch.finished is not None:
-            watch.finished(task, result)
-
     work = partial(_resume, store.folder, target, missing, execution.data_root)
-    with stoppable(done, len(units), f"units of {target.name}"):
-        pool.run_each(
-            work,
-            list(missing),
-            jobs=execution.jobs,
-            threads=execution.threads or 1,
-            progress=watch.progress,
-            finished=keep,
-        )
+    with (
+        stoppable(done, len(units), f"units of {target.name}"),
+        pool.handed_out(work, list(missing), execution.jobs, execution.threads or 1, watch.progress) as each,
+    ):
+        for task, measured in each:
+            result = measured()
+            done[task] = {"result": result, "versions": versions()}
+            if "missing" not in result:  # data that isn't here today may be tomorrow
+                store.save(missing[task].work, result)
+            if watch.finished is not None:
+                watch.finished(task, result)
     return {unit.task: done[unit.task] for unit in units}
 
 

@@ -147,7 +147,7 @@ def finished_of(specs: Sequence[RunSpec], folder: Path) -> list[RunSpec]:
     specs = [spec.resolved() for spec in specs]
     records = engine.find_finished(Store(folder), specs, force=True)
     seeds = [tuple(seed for seed in spec.seeds if (spec.method, seed) in records) for spec in specs]
-    return [replace(spec, seeds=kept) for spec, kept in zip(specs, seeds, strict=True) if kept]
+    return [replace(spec, seeds=chosen) for spec, chosen in zip(specs, seeds, strict=True) if chosen]
 
 
 def check_data(datasets: Sequence[str], data_root: Path | None) -> None:

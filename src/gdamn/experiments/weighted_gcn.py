@@ -54,8 +54,8 @@ class WeightedGCN(GCNClassifier):
         def save() -> list[Tensor]:
             return [torch.from_numpy(predicted) for predicted in predictions]
 
-        def load(kept: list[Tensor]) -> None:
-            predictions[:] = [predicted.numpy() for predicted in kept]
+        def load(state: list[Tensor]) -> None:
+            predictions[:] = [predicted.numpy() for predicted in state]
 
         return Part(save, load)
 

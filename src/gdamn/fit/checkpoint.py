@@ -48,18 +48,18 @@ class Part(NamedTuple):
 
 def part_of(module: nn.Module) -> Part:
     """The weights of a network."""
-    return Part(module.state_dict, lambda kept: _load_module(module, kept))
+    return Part(module.state_dict, lambda state: _load_module(module, state))
 
 
-def _load_module(module: nn.Module, kept: Tree) -> None:
-    module.load_state_dict(kept)
+def _load_module(module: nn.Module, state: Tree) -> None:
+    module.load_state_dict(state)
 
 
-def like(kept: Tensor, present: Tensor) -> Tensor:
+def like(saved: Tensor, present: Tensor) -> Tensor:
     """A tensor of a checkpoint on the device of the one it replaces; refused where the shapes differ."""
-    if kept.shape != present.shape:
+    if saved.shape != present.shape:
         raise ValueError("a tensor of another shape")
-    return kept.to(present.device)
+    return saved.to(present.device)
 
 
 @dataclass
@@ -133,20 +133,20 @@ class Loop:
         adam = {"steps": self.optimiser.steps, "moments": moments}
         return {"key": self.key, "done": self.done, "adam": adam, "part": self.part.save()}
 
-    def resume(self, kept: Tree) -> None:
+    def resume(self, state: Tree) -> None:
         """Go on where another process was."""
-        steps = kept["adam"]["steps"]
-        if kept["key"] != self.key:
+        steps = state["adam"]["steps"]
+        if state["key"] != self.key:
             raise ValueError("another loop")
-        if kept["done"] > self.epochs or type(steps) is not int or steps < 0:
+        if state["done"] > self.epochs or type(steps) is not int or steps < 0:
             raise ValueError("more epochs are done than there are, or less than none")
-        self.part.load(kept["part"])
+        self.part.load(state["part"])
         for (_, mean, square, _), (kept_mean, kept_square) in zip(
-            self.optimiser.slots, kept["adam"]["moments"], strict=True
+            self.optimiser.slots, state["adam"]["moments"], strict=True
         ):
             mean.copy_(like(kept_mean, mean))  # copy_ alone would spread one number over all
             square.copy_(like(kept_square, square))
-        self.optimiser.steps, self.done = steps, kept["done"]
+        self.optimiser.steps, self.done = steps, state["done"]
 
 
 @dataclass
@@ -226,9 +226,9 @@ class Checkpoint:
         """Write a state after those that are there."""
         write_tree(self.folder, tree)
 
-    def _put_back(self, load: Callable[[Tree], None], kept: Tree) -> None:
+    def _put_back(self, load: Callable[[Tree], None], state: Tree) -> None:
         try:
-            load(kept)
+            load(state)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as problem:
             raise DataError(
                 f"The checkpoints in '{self.folder}' are not those of this fit ({type(problem).__name__}); "

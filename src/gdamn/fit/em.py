@@ -10,28 +10,29 @@ resumed from a checkpoint runs through the same lines and skips the epochs that 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..kernels import Key
-from ..kernels.place import Place
 from ..model.label_network import LabelNetwork
 from ..model.metrics import score_key
-from ..model.objectives import e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
-from ..model.problem import Labelled
-from ..model.propagators import draws, make_propagator
+from ..model.objectives import agreed, e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
+from ..model.problem import Labelled, Problem
+from ..model.propagators import Pagerank, draws, make_propagator
 from ..model.settings import Settings
-from ..model.temperature import matching_temperature
 from . import checkpoint
+from .budget import FEWEST, LEAST, Phase
 from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
-from .domains.domain import Domain, Epochs, QGraph, View
-from .guard import STABLE, collapse
-from .multihop import Opinion
+from .domains.domain import Domain, Epochs, Losses, QGraph, View
+from .guard import REPEATED, STABLE, Guard, Reference, repeated, share_changed
+from .mini_batches import rows_steps
+from .multihop import Opinion, describe
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
@@ -45,13 +46,14 @@ class EM:
         self.domain, self.s, self.watch = domain, settings, watch
         self.checkpoint = checkpoint.of_fit("gdamn", settings, domain.problem)
         self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
+        self.network = settings.propagator  # q's; where ``start`` is multihop, another one may suit the graph
         self.q = self.new_q(self.root.fold("start q"))
         self.p = self.new_p()
         self.start = "graph"
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
         self.inferred: dict[str, Any] = {}  # Ŷ, p's posterior and the weights of the last iteration
-        self.safe: dict[str, Any] = {}  # the chosen epoch before the iteration under way, where no validation chooses
+        self.guard, self.budget = Guard(watch, domain.problem, settings.guard), watch.budget
         if self.checkpoint is not None:
             self.checkpoint.keep("watch", watch.part())
             self.checkpoint.keep("em", Part(self.state, self.resume))
@@ -64,7 +66,7 @@ class EM:
     def new_q(self, key: Key) -> nn.Module:
         """A fresh feature propagator q_θ."""
         s, problem = self.s, self.problem
-        q = make_propagator(s.propagator, [self.domain.width], problem.num_classes, s, make_generator(key))
+        q = make_propagator(self.network, [self.domain.width], problem.num_classes, s, make_generator(key))
         return q.to(problem.device)
 
     def new_p(self) -> LabelNetwork:
@@ -76,38 +78,55 @@ class EM:
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3
         for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
+            if not self.budget.fits(f"EM iteration {iteration}", {"p": s.epochs, "q": s.epochs}):
+                break
             self.iteration, self.opinion = iteration, opinion
-            self.keep_safe()
+            self.guard.begin(iteration)
             key = self.root.fold("iteration").fold(iteration)
 
             labels = self.annotate(opinion, key.fold("annotate"))  # line 6
-            self.m_step(labels, iteration, key.fold("M"))  # lines 7 to 11
+            if not self.m_step(labels, iteration, key.fold("M")):  # lines 7 to 11
+                break
 
             posterior, graph = self.domain.infer(self.p, labels, s, key)  # lines 13 and 14
             self.inferred = {"labels": labels, "posterior": posterior, **graph.kept}
             opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
-            if self.collapsed(opinion) or self.is_stable(opinion):
+            if self.guard.undoes(iteration, self.opinion, opinion, self.reference) or self.is_stable(opinion):
                 break
-        if s.em_iterations:
-            self.keep_structure()
-        if self.start == "multihop":
-            self.describe_multihop()
+        self.guard.fall_back()
+        if self.inferred:
+            self.guard.keep_structure(self.inferred, self.p)
+        if self.start == "multihop" and self.watch.best is not None and self.watch.best_state is not None:
+            about = describe(self.multihop, self.problem, self.watch.best_state["logits"])
+            self.watch.best = {**self.watch.best, **about, "propagator": self.network}
+        if self.budget.left_out and self.watch.best is not None:
+            self.watch.best = {**self.watch.best, "left_out": list(self.budget.left_out)}
         return self
 
     def pretrain(self) -> Tensor:
         """Line 3: q learns the known labels, on the graph that ``start`` names; returns its opinion."""
-        start = self.s.start
+        start, epochs = self.s.start, self.s.pretrain_epochs
         if start == "auto" and self.problem.counts.val == 0:
             start = "multihop" if self.domain.has_multihop else "graph"
         for name in self.domain.starts if start == "auto" else (start,):
-            if name not in self.tried:
-                self.q = self.new_q(self.root.fold("start q"))
-                self.tried[name] = self.pretrain_on(name), self.q
+            if name in self.tried or (self.tried and not self.budget.fits(f"pre-train ({name})", {"q": epochs})):
+                continue
+            self.q = self.new_q(self.root.fold("start q"))
+            self.tried[name] = self.train_q(*self.pretraining(name)), self.q
+        if start == "multihop":
+            self.suit_network()
         self.choose_start(max(self.tried, key=self.reached) if start == "auto" else start)  # a tie goes to the first
         opinion, self.q = self.tried[self.start]
         self.tried.clear()
+        if not self.choosable:
+            self.guard.set_aside()
         return opinion
+
+    @property
+    def choosable(self) -> bool:
+        """Whether epochs of pre-training can be chosen."""
+        return self.s.em_iterations == 0 or self.s.candidates == "all"
 
     def reached(self, name: str) -> float:
         """The best validation score of a pre-training."""
@@ -121,6 +140,23 @@ class EM:
             self.domain = self.weighed
             self.p = self.new_p()
 
+    def suit_network(self) -> None:
+        """Where a GCN can't repeat the multi-hop opinion, q becomes a network that sees a node's own features apart."""
+        if self.network != "gcn" or repeated(self.multihop.probabilities, self.tried["multihop"][0]) >= REPEATED:
+            return
+        if self.budget.fits("pre-train (multihop, sage)", {"q": self.s.pretrain_epochs}):
+            self.network = "sage"
+            self.tried.clear()
+            self.q = self.new_q(self.root.fold("start q"))
+            self.tried["multihop"] = self.train_q(*self.pretraining("multihop")), self.q
+
+    @property
+    def reference(self) -> Reference | None:
+        """What EM must not lose, where no validation nodes tell what it gains."""
+        if self.start != "multihop":
+            return None
+        return Reference(self.multihop.probabilities, like_edges=self.network == self.s.propagator)
+
     @cached_property
     def multihop(self) -> Opinion:
         """What cross-fitted regressions on multi-hop features say; it stands beside p where ``start`` is multihop."""
@@ -131,23 +167,23 @@ class EM:
         """The domain on the graph whose edges weigh as their ends' features agree."""
         return self.domain.weighed_by_features()
 
-    def pretrain_on(self, name: str) -> Tensor:
-        """Line 3 on one graph: the known labels, with the entropy regulariser.
+    def pretraining(self, name: str) -> tuple[QGraph, Tensor, float, int, int, Tree | None, Key]:
+        """Line 3 on one graph, as arguments of train_q: the known labels, with the entropy regulariser.
 
         From ``multihop`` q learns the opinion about the other nodes too, as if it were p's (line 16).
         """
         s, self.start = self.s, name
         domain = self.weighed if name == "similar" else self.domain
         if name == "multihop":
-            graph = domain.start_graph(self.multihop.graph)
+            graph = domain.start_graph(self.multihop.graph, s)
             beta, target = 0.0, e_step_target(self.problem, self.multihop.probabilities, 1.0, s.e_step)
         else:
-            graph = domain.start_graph(name)
+            graph = domain.start_graph(name, s)
             beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
             target = pretrain_target(self.problem)
-        extra = graph.kept if s.em_iterations == 0 or s.candidates == "all" else None
-        key = self.root.fold("pre-train").fold(name)
-        return self.train_q(graph, target, beta, s.pretrain_epochs, 0, extra, key)
+        extra = graph.kept if self.choosable or self.guard.on or s.budget else None
+        key = self.root.fold("pre-train").fold(name if self.network == s.propagator else f"{name}, {self.network}")
+        return graph, target, beta, s.pretrain_epochs, 0, extra, key
 
     def annotate(self, opinion: Tensor, key: Key) -> Tensor:
         """Line 6: Ŷ [N, C], the true labels where known and q's opinion (a distribution [N, C]) elsewhere."""
@@ -162,9 +198,13 @@ class EM:
             labels = F.one_hot(mine[:, 0], classes).float()
         return self.problem.with_known_labels(labels)
 
-    def m_step(self, labels: Tensor, iteration: int, key: Key) -> None:
-        """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention."""
+    def m_step(self, labels: Tensor, iteration: int, key: Key) -> bool:
+        """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention.
+
+        Returns False where the budget has no time for the iteration.
+        """
         s, p, counts = self.s, self.p, self.problem.counts
+        phase = Phase(self.budget, f"M-step {iteration}", "p", s.epochs, later={"q": s.epochs})
         target, draw = m_step_target(labels, counts), self.domain.structures(p, labels)
         p.train()
 
@@ -173,13 +213,16 @@ class EM:
             predicted = view.own_only(p(view.rows(labels), weights, step))  # line 10
             return p_loss(predicted, view.own_rows(target), kl, float(s.beta), s.kl_weight, counts.nodes)  # line 11
 
-        def after(epoch: int, values: Record, started: float) -> None:
-            record = {"phase": f"M-step {iteration}", "iteration": iteration, "epoch": epoch, **values}
+        def after(epoch: int, values: Record, started: float) -> bool:
+            record = {"phase": phase.name, "iteration": iteration, "epoch": epoch, **values}
             self.watch.record(record, s.epochs, started)
+            return phase.over(epoch)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
         steps = self.domain.steps(Epochs(s.epochs, losses, after, key, part_of(p)), s)
         run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
+        self.budget.left_out += [f"EM iteration {iteration}"] if phase.given_up else []
+        return not phase.given_up
 
     def e_step(self, posterior: Tensor, graph: QGraph, iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
@@ -189,17 +232,12 @@ class EM:
         if self.start == "multihop":
             posterior = (posterior + self.multihop.probabilities) / 2
         target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
+        if s.agreement:
+            target = target * agreed(self.problem, posterior, self.opinion, s.agreement)
         return self.train_q(graph, target, s.beta_e_step, s.epochs, iteration, self.inferred, key)
 
     def train_q(
-        self,
-        graph: QGraph,
-        target: Tensor,
-        beta: float,
-        epochs: int,
-        iteration: int,
-        extra: dict[str, Any] | None,
-        key: Key,
+        self, graph: QGraph, target: Tensor, beta: float, epochs: int, iteration: int, extra: Tree | None, key: Key
     ) -> Tensor:
         """Train q on a target, evaluating after every epoch; returns its opinion for the next M-step.
 
@@ -216,18 +254,16 @@ class EM:
         if epochs == 0:
             return F.softmax(graph.predict(predictor), dim=1)
         logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
-        first, passed, nodes = epochs - min(s.annotate_epochs, epochs), 0, problem.counts.nodes
+        first, passed = epochs - min(s.annotate_epochs, epochs), 0
+        phase = Phase(self.budget, self.phase(iteration), "q", epochs, 1 if iteration or self.tried else FEWEST)
 
         def state() -> dict[str, Any]:
             return {**(extra or {}), "q": copy_state(predictor), "p": copy_state(self.p), "logits": logits}
 
-        def losses(view: View, step: Key) -> dict[str, Tensor]:
-            passes = [view.own_only(z) for z in draws(q, graph.on(view), [view.problem.x], step, s.draws)]
-            rise = 1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1))
-            agreement = rise * s.consistency, s.consistency_temperature, s.consistency_confidence
-            return passes_loss(passes, view.own_rows(target), beta, *agreement, nodes)
+        def consistency() -> float:
+            return s.consistency * (1.0 if iteration else min(1.0, (passed + 1) / max(s.consistency_warmup, 1)))
 
-        def after(epoch: int, values: Record, started: float) -> None:
+        def after(epoch: int, values: Record, started: float) -> bool:
             nonlocal logits, opinion, passed
             passed = epoch + 1
             if s.average:
@@ -235,9 +271,10 @@ class EM:
             logits = graph.predict(predictor)
             if epoch >= first:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
-            where = {"phase": self.phase(iteration), "iteration": iteration, "start": self.start, "epoch": epoch}
+            where = {"phase": phase.name, "iteration": iteration, "start": self.start, "epoch": epoch}
             record = {**where, **values, **evaluate(problem, logits, s.metric)}
             self.watch.record(record, epochs, started, None if extra is None else state)
+            return phase.over(epoch)
 
         def save() -> Tree:
             return {"q": q.state_dict(), "shown": predictor.state_dict(), "opinion": opinion, "passed": passed}
@@ -248,15 +285,34 @@ class EM:
             predictor.load_state_dict(kept["shown"])
             opinion, passed = checkpoint.like(kept["opinion"], opinion), int(kept["passed"])
 
-        steps = self.domain.steps(Epochs(epochs, losses, after, key, Part(save, load)), s)
+        plan = Epochs(epochs, self.q_losses(graph, target, beta, consistency), after, key, Part(save, load))
+        if isinstance(q, Pagerank):
+            steps = rows_steps(q, graph, target, beta, plan, s, iteration, cast(Problem, problem))
+        else:
+            steps = self.domain.steps(plan, s)
         run_epochs(decayed(q, self.decay(iteration), s.decay), s.learning_rate, steps, key, self.checkpoint)
-        return opinion
+        if iteration and phase.cut and passed < LEAST / 2 * epochs:
+            self.guard.undo(iteration, f"there was time for {passed} of {epochs} epochs of its E-step")
+        return opinion if passed > first else F.softmax(logits, dim=1)
+
+    def q_losses(self, graph: QGraph, target: Tensor, beta: float, consistency: Callable[[], float]) -> Losses:
+        """Line 16, and the consistency between noisy passes with the weight that it has by now."""
+        q, s, nodes = self.q, self.s, self.problem.counts.nodes
+
+        def losses(view: View, step: Key) -> dict[str, Tensor]:
+            adjacency, x = graph.on(view), [view.problem.x]
+            passes = [q(adjacency, x, step)] if s.draws == 1 else draws(q, adjacency, x, step, s.draws)
+            agreement = consistency(), s.consistency_temperature, s.consistency_confidence
+            return passes_loss([view.own_only(z) for z in passes], view.own_rows(target), beta, *agreement, nodes)
+
+        return losses
 
     def phase(self, iteration: int) -> str:
         """What q's epochs are called in the history."""
         if iteration:
             return f"E-step {iteration}"
-        return "pre-train" if self.start == "graph" else f"pre-train ({self.start})"
+        names = [self.start, *([self.network] if self.network != self.s.propagator else [])]
+        return "pre-train" if names == ["graph"] else f"pre-train ({', '.join(names)})"
 
     def decay(self, iteration: int) -> float:
         """Weight decay until the first EM iteration ends, and after it."""
@@ -267,67 +323,18 @@ class EM:
         tolerance = max(self.s.tolerance, STABLE) if self.start == "multihop" else self.s.tolerance
         return tolerance > 0 and share_changed(self.opinion, opinion, self.problem.place) <= tolerance
 
-    def keep_safe(self) -> None:
-        """Remember the chosen epoch before an iteration, to come back to it if the iteration collapses."""
-        watch = self.watch
-        if (
-            self.problem.counts.val == 0
-            and watch.best_state is not None
-            and self.safe.get("iteration") != self.iteration
-        ):
-            at = next(at for at, record in enumerate(watch.history) if record is watch.best)
-            self.safe = {"iteration": self.iteration, "record": at, "state": watch.best_state}
-
-    def collapsed(self, opinion: Tensor) -> bool:
-        """Whether the iteration is undone, since it lost what it began with (guard.py); the chosen record says so."""
-        reason = collapse(self.opinion, opinion, self.problem.place) if self.safe else None
-        if reason is None:
-            return False
-        self.watch.best_state = self.safe["state"]
-        self.watch.best = self.watch.history[self.safe["record"]]
-        self.watch.best["undone"] = f"EM iteration {self.iteration}: {reason}"
-        return True
-
-    def describe_multihop(self) -> None:
-        """Add to the chosen record what cross-fitting says: the accuracy of the start, and the temperature of q.
-
-        The temperature makes q as sure of the other nodes, on average, as the calibrated opinion is.
-        """
-        best, state, opinion = self.watch.best, self.watch.best_state, self.multihop
-        if best is None or state is None or not opinion.judged.any():
-            return
-        rest = self.problem.rest
-        probabilities = F.softmax(state["logits"][rest], dim=1).cpu().numpy()
-        confidence = opinion.probabilities[rest].amax(1).mean().item() if len(rest) else 1.0
-        self.watch.best = {
-            **best,
-            "cross_fitted": {
-                "accuracy": opinion.accuracy(self.problem.train_labels),
-                "nodes": int(opinion.judged.sum()),
-            },
-            "temperature": matching_temperature(probabilities, confidence),
-            "start_graph": opinion.graph,
-        }
-
-    def keep_structure(self) -> None:
-        """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
-        best = self.watch.best_state
-        if best is None or "posterior" in best:
-            return
-        best.update(labels=self.inferred["labels"], posterior=self.inferred["posterior"], p=copy_state(self.p))
-        if "weights" in best:
-            weights, used = self.inferred["weights"], best["weights"]["used"]
-            best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}
-
     def state(self) -> Tree:
         """What a checkpoint keeps of the fit beside the epochs under way."""
         tried = [[name, opinion, q.state_dict()] for name, (opinion, q) in self.tried.items()]
         networks = {"q": self.q.state_dict(), "p": self.p.state_dict()}
-        where = {"iteration": self.iteration, "start": self.start, "opinion": self.opinion}
-        return {**where, **networks, "tried": tried, "safe": self.safe}
+        where = {"iteration": self.iteration, "start": self.start, "network": self.network, "opinion": self.opinion}
+        return {**where, **networks, "tried": tried, "safe": self.guard.safe, "budget": self.budget.state()}
 
     def resume(self, kept: Tree) -> None:
         """Go on from such a state."""
+        if self.network != kept["network"]:
+            self.network = kept["network"]
+            self.q = self.new_q(self.root.fold("start q"))
         self.iteration, self.opinion = kept["iteration"], kept["opinion"].to(self.problem.device)
         if self.iteration:
             self.choose_start(kept["start"])
@@ -337,10 +344,5 @@ class EM:
             self.tried[name] = opinion.to(self.problem.device), q
         self.q.load_state_dict(kept["q"])
         self.p.load_state_dict(kept["p"])
-        self.safe = kept.get("safe", {})
-
-
-def share_changed(before: Tensor, after: Tensor, place: Place) -> float:
-    """The share of the nodes whose class is another, from their distributions [N, C]."""
-    changed = (before.argmax(1) != after.argmax(1)).float()
-    return (place.sum(changed.sum()) / place.rows_of(changed)).item()
+        self.guard.safe = kept["safe"]
+        self.budget.resume(kept["budget"], 0.0 if self.checkpoint is None else self.checkpoint.seconds)

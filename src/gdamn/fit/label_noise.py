@@ -118,7 +118,7 @@ def corrected(problem: Problem, seed: int) -> tuple[Problem, dict[str, Any]]:
     train, labels = problem.train, problem.train_labels.cpu().numpy().astype(np.int64)
     if not enough(len(labels), problem.num_classes):
         return problem, {"rate": None, "gain": None, "corrected": False}
-    noise = fit_label_noise(multihop_opinion(problem, seed=seed).held_out.double().cpu().numpy(), labels)
+    noise = fit_label_noise(multihop_opinion(problem, seed=seed, labels=False).held_out.double().cpu().numpy(), labels)
     done = {"rate": noise.rate, "gain": noise.gain, "corrected": noise.claimed}
     if not noise.claimed:
         return problem, done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -20,14 +21,16 @@ from ..kernels import Key, adam_step, set_threads
 from ..kernels.memory import kept_arrays
 from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
-from ..model.adjacency import Adjacency
 from ..model.confusion import confusion, score
-from ..model.inputs import Block
 from ..model.metrics import score_key
 from ..model.problem import Labelled
+from .budget import Budget
 from .checkpoint import Checkpoint, Part
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
+
+SMOOTHED = 20
+"""Epochs of a phase whose mean validation score chooses the epoch where ``selection`` is smoothed."""
 
 Record = dict[str, Any]
 Progress = Callable[[str, int, int, Record], None]
@@ -85,8 +88,9 @@ class Watch:
     """History of a fit, and the state of the epoch that validation chooses.
 
     By ``accuracy`` a tie goes to the lower validation loss, by ``loss`` to the higher accuracy, then to the earlier
-    epoch. A ``metric`` other than accuracy takes the place of both. Without validation nodes the last epoch is kept.
-    Only epochs recorded with a ``state`` are candidates.
+    epoch; by ``smoothed`` the mean accuracy of an epoch and those before it, :data:`SMOOTHED` at most and of the same
+    phase, stands for its own. A ``metric`` other than accuracy takes the place of accuracy and loss. Without validation
+    nodes the last epoch is kept. Only epochs recorded with a ``state`` are candidates.
     """
 
     progress: Progress | None = None
@@ -96,6 +100,7 @@ class Watch:
     best_state: dict[str, Any] | None = None
     selection: str = "accuracy"
     metric: str = "accuracy"
+    budget: Budget = field(default_factory=Budget)
 
     def record(
         self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
@@ -110,6 +115,8 @@ class Watch:
                 "lower learning_rate, or check the features for extreme values."
             )
         self.history.append(record)
+        if self.selection == "smoothed" and record.get("val_accuracy") is not None:
+            record["val_smoothed"] = self._smoothed(record["phase"])
         self.timings.append(time.perf_counter() - started)
         if state is not None and self._better(record):
             self.best, self.best_state = record, state()
@@ -124,13 +131,13 @@ class Watch:
             best = next((at for at, record in enumerate(self.history) if record is self.best), None)
             return {"history": self.history, "timings": self.timings, "best": best, "best_state": self.best_state}
 
-        def load(kept: dict[str, Any]) -> None:
-            best, history = kept["best"], kept["history"]
-            if len(history) != len(kept["timings"]) or (best is not None and not 0 <= best < len(history)):
+        def load(state: dict[str, Any]) -> None:
+            best, history = state["best"], state["history"]
+            if len(history) != len(state["timings"]) or (best is not None and not 0 <= best < len(history)):
                 raise ValueError("a history of other epochs")
-            self.history[:], self.timings[:] = history, kept["timings"]
+            self.history[:], self.timings[:] = history, state["timings"]
             self.best = None if best is None else self.history[best]
-            self.best_state = kept["best_state"]
+            self.best_state = state["best_state"]
 
         return Part(save, load)
 
@@ -139,8 +146,14 @@ class Watch:
             return True
         return self._rank(record) > self._rank(self.best)
 
+    def _smoothed(self, phase: str) -> float:
+        """The mean score of the last epochs of a phase; an exact sum, so that equal means are equal."""
+        last = [record for record in self.history[-SMOOTHED:] if record["phase"] == phase]
+        return statistics.fmean(record[score_key(self.metric)] for record in last)
+
     def _rank(self, record: Record) -> tuple[float, float]:
-        score, loss = record[score_key(self.metric)], record["val_loss"]
+        chosen_by = "val_smoothed" if self.selection == "smoothed" else score_key(self.metric)
+        score, loss = record[chosen_by], record["val_loss"]
         by_loss = self.selection == "loss" and self.metric == "accuracy"
         return (-loss, score) if by_loss else (score, -loss)
 
@@ -203,12 +216,12 @@ def _evaluate_all_parts(problem: Labelled, logits: Tensor) -> Record:
 
 
 def decayed(module: nn.Module, decay: float, which: str, never: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Adam's parameter groups: weight matrices decay (all, or only the first layer's), everything else doesn't."""
+    """Adam's parameter groups: weight matrices decay (all, or only the first layer's), or every parameter does."""
     on: list[nn.Parameter] = []
     off: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
-        matrix = parameter.ndim == 2 and name.split(".")[-1] not in never
-        chosen = matrix and (which == "all" or ".first." in f".{name}")
+        allowed = (parameter.ndim == 2 or which == "every") and name.split(".")[-1] not in never
+        chosen = allowed and (which != "first" or ".first." in f".{name}")
         (on if chosen else off).append(parameter)
     return [{"params": on, "weight_decay": decay}, {"params": off, "weight_decay": 0.0}]
 
@@ -220,14 +233,17 @@ class Steps:
     Attributes:
         count: number of steps of Adam.
         loss: the loss and its parts, from the noise of a step.
-        after: gets each step's number, the values of the loss's parts, and the time at which the step started.
+        after: gets each step's number, the values of the loss's parts, and the time at which the step started; where it
+            returns True, the phase ends.
         part: what the steps change, for a checkpoint.
+        clip: length that the gradient of all parameters together is cut to; 0: as it is.
     """
 
     count: int
     loss: Callable[[Key], dict[str, Tensor]]
-    after: Callable[[int, Record, float], None]
+    after: Callable[[int, Record, float], bool | None]
     part: Part
+    clip: float = 0.0
 
 
 def run_epochs(
@@ -242,10 +258,14 @@ def run_epochs(
         parts = steps.loss(key.fold(epoch))
         parts["loss"].backward()  # type: ignore[no-untyped-call]
         values = over_all_parts(optimiser, parts, key.place)
+        if steps.clip > 0:
+            nn.utils.clip_grad_norm_([parameter for parameter, *_ in optimiser.slots], steps.clip)
         optimiser.step()
-        steps.after(epoch, values, start)
+        ended = steps.after(epoch, values, start)
         if checkpoint is not None:
             checkpoint.reached(epoch + 1)
+        if ended:
+            break
 
 
 def over_all_parts(optimiser: Adam, parts: dict[str, Tensor], place: Place) -> Record:
@@ -308,12 +328,3 @@ def follow(mean: nn.Module, network: nn.Module, keep: float) -> None:
 def make_generator(key: Key) -> torch.Generator:
     """A torch generator for initial weights, from a key."""
     return torch.Generator().manual_seed(key.value & ((1 << 63) - 1))
-
-
-@torch.no_grad()
-def predict(q: nn.Module, adjacency: Adjacency, x: Block) -> Tensor:
-    """q's logits [N, C] without dropout."""
-    q.eval()
-    logits: Tensor = q(adjacency, [x], None)
-    q.train()
-    return logits

@@ -78,9 +78,9 @@ def check_ids(ids: NDArray[Any]) -> None:
         return
     for value in ids.tolist():
         if type(value) not in KEPT:
-            shown, kind = safe(repr(value))[:80], type(value).__name__
+            text, kind = safe(repr(value))[:80], type(value).__name__
             raise GraphError(
-                f"The node id {shown} is of type {kind}, which a model file can't hold; name the nodes by whole "
+                f"The node id {text} is of type {kind}, which a model file can't hold; name the nodes by whole "
                 "numbers or texts, such as str(id), or leave the ids out."
             )
         _check_length(value)

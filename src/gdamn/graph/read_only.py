@@ -61,8 +61,8 @@ def sealed_features(features: Any) -> Any:
 
 def sealed_mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same entries read-only, and the arrays among them."""
-    kept = {key: sealed(value) if isinstance(value, np.ndarray) else value for key, value in values.items()}
-    return MappingProxyType(kept)
+    entries = {key: sealed(value) if isinstance(value, np.ndarray) else value for key, value in values.items()}
+    return MappingProxyType(entries)
 
 
 def seal_fields(holder: Any, names: tuple[str, ...]) -> None:

@@ -47,7 +47,7 @@ class Structure:
 
     def weighed(self, factors: NDArray[np.float32]) -> Structure:
         """The same pattern with every edge's weight times its factor [E]; loops stay."""
-        return replace(self, weights=np.where(self.loop, self.weights, self.weights * factors), _tensors={})
+        return replace(self, weights=np.where(self.free, self.weights * factors, self.weights), _tensors={})
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:

@@ -268,8 +268,8 @@ def merge_edges(
         rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
         w = None if w is None else np.concatenate([w, w])
     indptr, indices, w = _sorted_csr(rows, cols, w, n)
-    kept = len(indices) if directed else len(indices) // 2
-    counts = {"dropped_self_loops": loops, "merged_duplicates": listed - kept}
+    distinct = len(indices) if directed else len(indices) // 2
+    counts = {"dropped_self_loops": loops, "merged_duplicates": listed - distinct}
     return indptr, indices, w, counts
 
 

@@ -38,11 +38,11 @@ class Facts:
     mixing: NDArray[np.int64]
 
 
-def collect(graph: Graph, given: Mapping[str, Any] | None = None) -> Facts:
+def collect(graph: Graph, from_files: Mapping[str, Any] | None = None) -> Facts:
     """The facts of a graph.
 
     Args:
-        given: what is known of its files and not of the graph: ``dangling``, ``duplicates``, ``reversed`` and notes.
+        from_files: what only its files tell: ``dangling``, ``duplicates``, ``reversed`` and notes.
     """
     labels = np.where(graph.test_mask, -1, graph.labels)
     degrees = _degrees(graph)
@@ -56,7 +56,7 @@ def collect(graph: Graph, given: Mapping[str, Any] | None = None) -> Facts:
         "directed": graph.directed,
         "weights": _weights(graph),
         "self_loops": int(graph.meta.get("dropped_self_loops", 0)),
-        **{"duplicate_edges": None, "reversed_edges": None, "dangling_edges": 0, **(given or {})},
+        **{"duplicate_edges": None, "reversed_edges": None, "dangling_edges": 0, **(from_files or {})},
         "components": {
             "number": int(number),
             "largest": int(sizes[0]),

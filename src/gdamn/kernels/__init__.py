@@ -16,10 +16,12 @@ _WHERE = {
     "adam_step": ".autograd",
     "bernoulli_kl": ".ops",
     "binary_concrete": ".ops",
+    "diffusion_matrix": ".diffusion",
     "dropout": ".ops",
     "edge_softmax": ".ops",
     "gram": ".ops",
     "matmul": ".ops",
+    "mixed_rows": ".diffusion",
     "norm_relu_dropout": ".ops",
     "relu_dropout": ".ops",
     "sddmm": ".ops",
@@ -38,10 +40,12 @@ __all__ = [
     "adam_step",
     "bernoulli_kl",
     "binary_concrete",
+    "diffusion_matrix",
     "dropout",
     "edge_softmax",
     "gram",
     "matmul",
+    "mixed_rows",
     "norm_relu_dropout",
     "relu_dropout",
     "sddmm",
@@ -57,6 +61,7 @@ __all__ = [
 if TYPE_CHECKING:
     from ..graph.pattern import Pattern
     from .autograd import adam_step
+    from .diffusion import diffusion_matrix, mixed_rows
     from .noise import Key
     from .ops import (
         bernoulli_kl,

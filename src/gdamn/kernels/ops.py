@@ -31,6 +31,8 @@ def spmm(
     dense = _columns("spmm", "dense", pattern, dense)
     if bias is not None:
         check_shape("spmm", "bias", bias, dense.shape[1])
+    if key is None and not torch.is_grad_enabled():
+        return products.spmm(pattern, values, dense, bias)
     return products.Spmm.apply(pattern, values, dense, bias, rate if key is not None else 0.0, key)
 
 
@@ -89,6 +91,8 @@ def sparse_linear(pattern: Pattern, values: Tensor, weight: Tensor, rate: float 
     check_shape("sparse_linear", "values", values, pattern.num_entries)
     check_shape("sparse_linear", "weight", weight, pattern.shape[1], -1)
     check_types("sparse_linear", values, weight)
+    if rate <= 0 and not torch.is_grad_enabled():
+        return products.spmm(pattern, values, weight)
     return products.SparseLinear.apply(pattern, values, weight, rate, key)
 
 

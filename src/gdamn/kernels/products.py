@@ -174,15 +174,15 @@ class Gram(Function):
 class SparseLinear(Function):
     @staticmethod
     def forward(ctx, pattern: Pattern, values: Tensor, weight: Tensor, rate: float, key: Key) -> Tensor:
-        kept = dropout(values, rate, key, pattern.first_entry) if rate > 0 else values
+        dropped = dropout(values, rate, key, pattern.first_entry) if rate > 0 else values
         ctx.pattern = pattern
-        ctx.save_for_backward(kept)
-        return spmm(pattern, kept, weight)
+        ctx.save_for_backward(dropped)
+        return spmm(pattern, dropped, weight)
 
     @staticmethod
     def backward(ctx, grad: Tensor):
-        (kept,) = ctx.saved_tensors
-        return None, None, spmm_t(ctx.pattern, kept, grad), None, None
+        (dropped,) = ctx.saved_tensors
+        return None, None, spmm_t(ctx.pattern, dropped, grad), None, None
 
 
 class Matmul(Function):

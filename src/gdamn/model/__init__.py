@@ -12,8 +12,10 @@ from ..system.lazy import exports
 if TYPE_CHECKING:
     from .attention import HardAttention, SoftAttention
     from .label_network import LabelNetwork
+    from .plus_settings import PlusSettings
+    from .presets import preset
     from .problem import Problem, make_problem
-    from .settings import PlusSettings, Settings, preset
+    from .settings import Settings
 
 __all__ = [
     "HardAttention",
@@ -31,11 +33,11 @@ __getattr__, __dir__ = exports(
     {
         "HardAttention": ".attention",
         "LabelNetwork": ".label_network",
-        "PlusSettings": ".settings",
+        "PlusSettings": ".plus_settings",
         "Problem": ".problem",
         "Settings": ".settings",
         "SoftAttention": ".attention",
         "make_problem": ".problem",
-        "preset": ".settings",
+        "preset": ".presets",
     },
 )

@@ -25,12 +25,10 @@ class Adjacency:
         """Σ_j α_ij h_j (plus a bias) for every node i: [N, H] (the paper's neighbourhood aggregate)."""
         return spmm(self.structure.pattern, self.values, h, bias, self.rate, key)
 
-    def propagate_input(self, x: Block, input_key: Key | None, key: Key | None) -> Tensor:
-        """Â dropout(X) for dense features: [N, F]. Without dropout it is always the same, and made once."""
-        if key is not None or self.values.requires_grad:
-            return self.propagate(x.dropped(input_key), key)
+    def averaged(self, x: Block) -> Tensor:
+        """Â X for dense features without dropout: [N, F], made once."""
         if self._averaged is None or self._averaged[0] is not x:
-            object.__setattr__(self, "_averaged", (x, self.propagate(x.dropped(None), None)))
+            object.__setattr__(self, "_averaged", (x, spmm(self.structure.pattern, self.values, x.dropped(None))))
         assert self._averaged is not None
         return self._averaged[1]
 
@@ -59,10 +57,10 @@ def scales(rows: Tensor, columns: Tensor, how: str) -> tuple[Tensor, Tensor]:
     return left, right
 
 
-def gcn_adjacency(structure: Structure, device: torch.device) -> Adjacency:
-    """D^{-1/2} (A + I) D^{-1/2}: the graph of pre-training."""
+def gcn_adjacency(structure: Structure, device: torch.device, how: str = "sym") -> Adjacency:
+    """D^{-1/2} (A + I) D^{-1/2}: the graph of pre-training; D^{-1} (A + I) where ``how`` is row."""
     weights = structure.tensor("weights", device)
-    return Adjacency(structure, normalized(structure, weights, "sym"))
+    return Adjacency(structure, normalized(structure, weights, how))
 
 
 def neighbours(structure: Structure, how: str, device: torch.device) -> Adjacency:

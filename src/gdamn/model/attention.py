@@ -10,7 +10,8 @@ Soft_Att     h_i = s ⊙ ReLU(W x_i), δ_ij = -cos(h_i, h_j),                   
 A^stable     Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X)                                          stable
 ==========  =======================================================================  ======================
 
-Self-loops have hard attention 1 and are never sampled (docs/method.md).
+Ŷ of the hard attention and of its prior is :func:`tempered`. Self-loops have hard attention 1 and are never sampled
+(docs/method.md).
 """
 
 from __future__ import annotations
@@ -21,6 +22,17 @@ from torch import Tensor, nn
 from ..graph.structure import Structure
 from ..kernels import Key, binary_concrete, edge_softmax, gram, matmul, sddmm, unit_rows
 from .inputs import Block
+
+
+def tempered(labels: Tensor, temperature: float) -> Tensor:
+    """Ŷ as the hard attention and its prior read it: ŷ_ic^{1/T} / Σ_k ŷ_ik^{1/T}, [N, C]; a one-hot row stays one-hot.
+
+    p reads and predicts Ŷ as it is. With T = 1 (the paper) both are the same tensor.
+    """
+    if temperature == 1:
+        return labels
+    powers = (labels / labels.amax(1, keepdim=True).clamp_min(1e-30)).pow(1 / temperature)
+    return powers / powers.sum(1, keepdim=True).clamp_min(1e-30)
 
 
 class HardAttention(nn.Module):
@@ -55,15 +67,14 @@ class HardAttention(nn.Module):
 class SoftAttention(nn.Module):
     """How much each edge that exists counts: more where the features differ."""
 
-    def __init__(self, features: int, projection: int, temperature: float) -> None:
+    def __init__(self, features: int, projection: int) -> None:
         super().__init__()
         self.W_proj = nn.Parameter(torch.empty(features, projection))
         self.s = nn.Parameter(torch.ones(projection))
-        self.temperature = temperature
 
     def scores(self, structure: Structure, x: Block) -> Tensor:
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
-        return gram(structure.pattern, self.units(x), -1 / self.temperature)
+        return gram(structure.pattern, self.units(x), -1.0)
 
     def units(self, x: Block) -> Tensor:
         """h_i / |h_i| with h_i = s ⊙ ReLU(W x_i): [N, m]."""

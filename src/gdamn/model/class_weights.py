@@ -59,9 +59,9 @@ def _positive(name: str, weight: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        shown = weight.strip() if isinstance(weight, str) else weight
+        text = weight.strip() if isinstance(weight, str) else weight
         raise ConfigError(
-            f"Setting 'class_weight' gives the class '{name}' the weight {shown!r}, but a weight must be a positive, "
+            f"Setting 'class_weight' gives the class '{name}' the weight {text!r}, but a weight must be a positive, "
             "finite number."
         )
     return number

@@ -48,14 +48,21 @@ class Block:
         assert self.dense is not None
         return dropout(self.dense, self.rate, key)
 
+    def unit(self) -> Any:
+        """X [N, F] with rows of length 1, as a SciPy matrix where it is sparse, else as an array; rows of 0 stay."""
+        if self.pattern is None or self.values is None:
+            assert self.dense is not None
+            return F.normalize(self.dense, dim=1, eps=1e-12).cpu().numpy()
+        x = sp.csr_array((self.values.cpu().numpy(), self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+        lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).reshape(-1))
+        return sp.csr_array(x.multiply(1 / np.maximum(lengths, 1e-12)[:, None]))
+
     def cosines(self, edges: Pattern) -> Tensor:
         """cos(x_i, x_j) on every entry: [E]; 0 where a row of X is 0."""
         if self.pattern is None or self.values is None:
             assert self.dense is not None
             return gram(edges, F.normalize(self.dense, dim=1, eps=1e-12), 1.0)
-        x = sp.csr_array((self.values.cpu().numpy(), self.pattern.indices, self.pattern.indptr), self.pattern.shape)
-        lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).reshape(-1))
-        unit = sp.csr_array(x.multiply(1 / np.maximum(lengths, 1e-12)[:, None]))
+        unit = self.unit()
         columns = edges.indices
         rows = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))
         cosines = np.empty(len(columns), np.float32)

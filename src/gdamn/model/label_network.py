@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from ..kernels import Key
 from .adjacency import Adjacency, gcn_adjacency, normalized
-from .attention import HardAttention, SoftAttention, soft_weights, stable
+from .attention import HardAttention, SoftAttention, soft_weights, stable, tempered
 from .inputs import Block, label_block
 from .objectives import structure_kl, structure_prior
 from .problem import Problem
@@ -29,7 +29,7 @@ class LabelNetwork(nn.Module):
         self.problem, self.s = problem, s
         classes, width = problem.num_classes, problem.x.width
         self.hard = HardAttention(classes, s.hard_temperature, s.symmetric_q) if s.hard else None
-        self.soft = SoftAttention(width, s.projection, s.soft_temperature) if s.soft else None
+        self.soft = SoftAttention(width, s.projection) if s.soft else None
         widths = [classes, width] if s.p_input == "both" else [classes]
         self.decoder = make_propagator(s.p_propagator, widths, classes, s, generator)
         if self.soft is not None:
@@ -44,8 +44,12 @@ class LabelNetwork(nn.Module):
             self._plain = self.problem, gcn_adjacency(self.problem.structure, self.problem.device).values
         return self._plain[1]
 
+    def attention_labels(self, labels: Tensor) -> Tensor:
+        """Ŷ [N, C] at the attention's temperature, which the hard attention and the prior are made from."""
+        return tempered(labels, self.s.attention_temperature)
+
     def hard_logits(self, labels: Tensor) -> Tensor | None:
-        """Line 7: the encoder's logits on the edges; None without hard attention."""
+        """Line 7: the encoder's logits on the edges, from :meth:`attention_labels`; None without hard attention."""
         return None if self.hard is None else self.hard.logits(self.problem.structure, labels)
 
     def soft_scores(self) -> Tensor:
@@ -74,13 +78,14 @@ class LabelNetwork(nn.Module):
             blocks.append(self.problem.x)
         return self.decoder(adjacency, blocks, key)  # type: ignore[no-any-return]
 
-    def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
+    def learner(self, labels: Tensor) -> Callable[[object, Key], tuple[Tensor, Tensor | None]]:
         """Lines 7 to 9 and the KL of line 11, as an epoch of the M-step needs them: weights of a draw, and the KL."""
         structure, counts = self.problem.structure, self.problem.counts
+        labels = self.attention_labels(labels)
         prior = structure_prior(structure, labels, self.s.prior_clamp)  # new in each EM iteration
         count = counts.edges if self.s.kl_per == "edge" else counts.nodes
 
-        def draw(key: Key) -> tuple[Tensor, Tensor | None]:
+        def draw(_: object, key: Key) -> tuple[Tensor, Tensor | None]:  # the view is the whole graph
             logits = self.hard_logits(labels)
             weights = self.sampled_weights(logits, self.soft_scores(), key)
             return weights, None if logits is None else structure_kl(structure, logits, prior, count)
@@ -89,7 +94,7 @@ class LabelNetwork(nn.Module):
 
     def drawer(self, labels: Tensor) -> Callable[[Key], Tensor]:
         """The weights of one draw after the other, for parameters that don't change."""
-        logits, scores = self.hard_logits(labels), self.soft_scores()
+        logits, scores = self.hard_logits(self.attention_labels(labels)), self.soft_scores()
         return lambda key: self.sampled_weights(logits, scores, key)
 
     @torch.no_grad()
@@ -107,7 +112,7 @@ class LabelNetwork(nn.Module):
     def reweighting(self, labels: Tensor, key: Key) -> dict[str, Tensor]:
         """Line 14: hard, soft and stable weights [E], and the ones that q propagates on."""
         structure, s = self.problem.structure, self.s
-        logits, scores = self.hard_logits(labels), self.soft_scores()
+        logits, scores = self.hard_logits(self.attention_labels(labels)), self.soft_scores()
         ones = torch.ones_like(scores)
         hard = ones if logits is None else HardAttention.probabilities(structure, logits)
         if self.hard is None and self.soft is None:

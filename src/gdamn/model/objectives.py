@@ -85,6 +85,15 @@ def e_step_target(problem: Labelled, posterior: Tensor, lambda_: float, how: str
     return target
 
 
+def agreed(problem: Labelled, posterior: Tensor, opinion: Tensor, confidence: float) -> Tensor:
+    """[N, 1] which rows of an E-step's target count: known labels, and where p and q agree with this confidence."""
+    same = posterior.argmax(1) == opinion.argmax(1)
+    sure = torch.minimum(posterior.amax(1), opinion.amax(1)) >= confidence
+    count = (same & sure).float()
+    count[problem.train] = 1
+    return count[:, None]
+
+
 def q_loss(logits: Tensor, target: Tensor, beta: float, nodes: int) -> dict[str, Tensor]:
     """-O_θ: the likelihood of the target, and β times the entropy of the predictions (pre-training only).
 

@@ -9,32 +9,18 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Any, Self, get_args, get_type_hints
-
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 from ..errors import ConfigError
-from ..system import reading
 from .class_weights import as_text
 from .metrics import METRICS
+from .removed_settings import ever_removed, refuse_removed, without_removed
+from .setting import checked, kind_text, kinds_of
+from .setting import setting as setting
 
 Setting = int | float | str | bool
-
-
-def setting(
-    default: Any,
-    doc: str,
-    choices: tuple[Any, ...] = (),
-    low: float | None = None,
-    high: float | None = None,
-    parse: Callable[[Any], Any] | None = None,
-) -> Any:
-    """A field of a settings class with its documentation, and its choices, its range, or a function that checks it."""
-    return field(default=default, metadata={"doc": doc, "choices": choices, "low": low, "high": high, "parse": parse})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,20 +46,21 @@ class BaseSettings:
         """Type, default and meaning of every setting, as the ``Args`` of a docstring."""
         lines: list[str] = []
         for spec in dataclasses.fields(cls):
-            text = f"{spec.name} ({_kind_text(spec)}, default {spec.default!r}): {spec.metadata.get('doc', '')}"
+            text = f"{spec.name} ({kind_text(spec)}, default {spec.default!r}): {spec.metadata.get('doc', '')}"
             lines += textwrap.wrap(text, 112, subsequent_indent="    ", break_on_hyphens=False)
         return "Args:\n" + textwrap.indent("\n".join(lines), "    ")
 
     @classmethod
     def make(cls, **values: Any) -> Self:
-        """The same as the constructor."""
-        return cls(**values)
+        """The same as the constructor, but for files of older versions: a removed setting may have its old default."""
+        return cls(**without_removed(cls, values))
 
     def __new__(cls, *_: Any, **values: Any) -> Self:
         """Refuse names that are no setting; ``__init__`` would raise a TypeError without a hint."""
         names = cls.names()
         for name in values:
             if name not in names:
+                refuse_removed(cls, name)
                 close = difflib.get_close_matches(name, names, n=3)
                 hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names)}."
                 raise ConfigError(f"There is no setting '{name}'; {hint}")
@@ -88,58 +75,11 @@ class BaseSettings:
                 object.__setattr__(self, spec.name, checked(spec, value, kinds[spec.name]))
 
 
-@cache
-def kinds_of(cls: type[BaseSettings]) -> dict[str, tuple[type, ...]]:
-    """The types that each setting can have."""
-    return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(cls).items()}
+P_PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
+"""The networks that p can be (propagators/)."""
 
-
-def checked(spec: dataclasses.Field[Any], value: Any, kinds: tuple[type, ...]) -> Any:
-    """The value of one setting in one of its types, or an error that says what it can be.
-
-    A whole number is taken for a float, and a scalar of NumPy for Python's.
-    """
-    name, choices, low, high = spec.name, *(spec.metadata[key] for key in ("choices", "low", "high"))
-    if spec.metadata.get("parse") is not None:
-        return spec.metadata["parse"](value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if float in kinds and type(value) is int and abs(value) < 1 << 1023:
-        value = float(value)
-    if type(value) not in kinds:
-        types = " or ".join(k.__name__ for k in kinds)
-        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be of type {types}.")
-    if choices and value not in choices and isinstance(value, str):
-        what = "a number or " if float in kinds else "one of "
-        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {what}{', '.join(map(str, choices))}.")
-    if name == "device" and str(value).partition(":")[0] == "meta":  # others are asked when a fit begins
-        raise ConfigError("Setting 'device' is 'meta', which holds no numbers; choose cpu or auto.")
-    if not isinstance(value, str) and (
-        value != value or (low is not None and value < low) or (high is not None and value > high)
-    ):
-        raise ConfigError(f"Setting '{name}' is {value!r}, but it must be {_range_text(low, high)}.")
-    return value
-
-
-def _range_text(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return "a number"
-    if low is not None and high is not None:
-        return f"between {low:g} and {high:g}"
-    return f"at least {low:g}" if low is not None else f"at most {high:g}"
-
-
-def _kind_text(spec: dataclasses.Field[Any]) -> str:
-    """The choices or the type of a setting, with its range."""
-    choices, low, high = (spec.metadata.get(key) for key in ("choices", "low", "high"))
-    kind = str(getattr(spec.type, "__name__", spec.type))
-    if choices and kind == "str":
-        return f"{{{', '.join(map(repr, choices))}}}"
-    return kind if low is None and high is None else f"{kind}, {_range_text(low, high)}"
-
-
-PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
-"""The networks that q and p can be (propagators/)."""
+PROPAGATORS = (*P_PROPAGATORS, "pagerank")
+"""The networks that q can be: one more, which learns in mini-batches and can't learn weights of edges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,17 +103,25 @@ class Settings(TrainedSettings):
     """
 
     propagator: str = setting("gcn", "The network of q; the paper's is gcn.", PROPAGATORS)
-    p_propagator: str = setting("gcn", "The network of p; the paper's is gcn.", PROPAGATORS)
+    p_propagator: str = setting("gcn", "The network of p; the paper's is gcn.", P_PROPAGATORS)
     hidden: int = setting(64, "Hidden units of p and q.", low=1)
     layers: int = setting(2, "Layers of p and q.", low=1, high=64)
     projection: int = setting(64, "m, the size of the projection that the soft attention compares.", low=1)
     batch_norm: bool = setting(False, "Batch normalisation between the layers (the paper's 3-layer networks).")
     heads: int = setting(8, "Attention heads of the propagator gat.", low=1)
-    steps: int = setting(8, "Propagation steps of appnp, dagnn and random; convolutions of gcnii.", low=0)
-    teleport: float = setting(0.1, "Share of the start in every step of appnp and gcnii.", low=0, high=1)
+    steps: int = setting(8, "Propagation steps of appnp, dagnn, random and pagerank; convolutions of gcnii.", low=0)
+    teleport: float = setting(0.1, "Share of the start in every step of appnp, gcnii and pagerank.", low=0, high=1)
     drop_node: float = setting(
-        0.5, "Probability that the propagator random leaves out a node's features.", low=0, high=0.99
+        0.5, "Probability that random leaves out a node's features, or pagerank an entry of a row.", low=0, high=0.99
     )
+    top_k: int = setting(16, "Entries that pagerank keeps in each row of its matrix.", low=1)
+    push_threshold: float = setting(
+        1e-4, "pagerank doesn't walk on from a node where at most this much per neighbour would come of it.", low=0
+    )
+    batches: int = setting(10, "Mini-batches, each a step of Adam, in an epoch of q where it is pagerank.", low=1)
+    labelled_batch: int = setting(5, "Labelled nodes in each of them.", low=1)
+    unlabelled_batch: int = setting(100, "Other nodes in each of them.", low=1)
+    clip: float = setting(0.0, "Length that the gradients of these steps are cut to; 0: as they are.", low=0)
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
     normalize: str = setting(
         "auto",
@@ -194,11 +142,31 @@ class Settings(TrainedSettings):
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")
     )
+    selection: str = setting(
+        "accuracy",
+        "The epoch of the highest validation accuracy (the paper's rule), of the lowest validation loss, or where the "
+        "mean validation accuracy of the last 20 epochs is highest (smoothed).",
+        ("accuracy", "loss", "smoothed"),
+    )
     label_noise: str = setting(
         "none",
         "Known labels are right (none), or weigh less where cross-fitted predictions contradict them, if these show "
         "that some are wrong (auto).",
         ("none", "auto"),
+    )
+    guard: str = setting(
+        "auto",
+        "Undo an EM iteration that collapses (fit/guard.py): on, off; auto: on without validation nodes.",
+        ("auto", "on", "off"),
+    )
+    isolated: str = setting(
+        "auto",
+        "Unlabelled nodes without edges count in the means of the losses (count) or not (leave); auto: leave where "
+        "start is auto or multihop.",
+        ("auto", "count", "leave"),
+    )
+    budget: float = setting(
+        0.0, "Seconds that the fit may take; epochs that have no time left are left out. 0: as many as it takes.", low=0
     )
     pretrain_epochs: int = setting(200, "Epochs of q before EM.", low=0)
     epochs: int = setting(200, "Epochs of p in each M-step and of q in each E-step.", low=1)
@@ -210,7 +178,9 @@ class Settings(TrainedSettings):
     weight_decay: float = setting(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
     weight_decay_later: float = setting(1e-4, "The same after the first EM iteration.", low=0)
     decay: str = setting(
-        "first", "Which weight matrices decay: all, or only those of the first layer.", ("all", "first")
+        "first",
+        "What decays: all weight matrices, only those of the first layer, or every parameter, biases and norms too.",
+        ("all", "first", "every"),
     )
     average: float = setting(
         0.0,
@@ -246,6 +216,12 @@ class Settings(TrainedSettings):
     e_step: str = setting(
         "means", "E-step: mean over L plus λ times mean over U, or their sums over N.", ("means", "sums")
     )
+    agreement: float = setting(
+        0.0,
+        "Above 0, the E-step asks p only of nodes where p and q name the same class, each this sure of it.",
+        low=0,
+        high=1,
+    )
     kl_weight: float = setting(1.0, "Weight of the KL between hard attention and prior.", low=0)
     kl_per: str = setting("node", "The KL as a mean over edges, or as a sum divided by N.", ("edge", "node"))
     prior_clamp: float = setting(1e-4, "The prior cos(ŷi, ŷj) is kept this far from 0 and 1.", low=1e-7, high=0.49)
@@ -253,7 +229,9 @@ class Settings(TrainedSettings):
     hard: bool = setting(True, "Hard attention on labels; False is the paper's 'w/o Hard'.")
     soft: bool = setting(True, "Soft attention on features; False is the paper's 'w/o Soft'.")
     hard_temperature: float = setting(0.5, "Temperature of the binary concrete sample.", low=1e-3)
-    soft_temperature: float = setting(1.0, "The soft attention's scores are divided by this.", low=1e-3)
+    attention_temperature: float = setting(
+        1.0, "Temperature of Ŷ where hard attention and prior read it; p reads and predicts Ŷ itself.", low=1e-3
+    )
     symmetric_q: bool = setting(True, "Use (Q + Qᵀ)/2 in place of Q.")
     pseudo_labels: str = setting(
         "soft", "Ŷ of unlabelled nodes: q's distribution, its arg-max, or a draw.", ("soft", "argmax", "sample")
@@ -286,27 +264,6 @@ class Settings(TrainedSettings):
     memory: float = setting(0.0, "GB that auto may count on; 0: what is free.", low=0)
 
 
-def other_default(name: str, default: Setting) -> Any:
-    """A setting of GDAMN with another default."""
-    return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlusSettings(Settings):
-    """The settings of GDAMN-plus: those of GDAMN, with other defaults for what its docs/method.md section names."""
-
-    propagator: str = other_default("propagator", "random")
-    decay: str = other_default("decay", "all")
-    draws: int = other_default("draws", 2)
-    consistency_confidence: float = other_default("consistency_confidence", 0.5)
-    consistency_warmup: int = other_default("consistency_warmup", 50)
-    beta: float | str = other_default("beta", 0.0)
-    lambda_: float = other_default("lambda_", 0.3)
-    dropout_attention: float = other_default("dropout_attention", 0.0)
-    soft: bool = other_default("soft", False)
-    reweight: str = other_default("reweight", "hard")
-
-
 BEFORE: dict[str, Setting] = {
     "batch": "auto",
     "batch_nodes": 0,
@@ -318,31 +275,27 @@ BEFORE: dict[str, Setting] = {
     "metric": "accuracy",
     "class_weight": "none",
     "label_noise": "none",
+    "guard": "auto",
+    "isolated": "auto",
+    "budget": 0.0,
+    "attention_temperature": 1.0,
+    "selection": "accuracy",
+    "top_k": 16,
+    "push_threshold": 1e-4,
+    "batches": 10,
+    "labelled_batch": 5,
+    "unlabelled_batch": 100,
+    "clip": 0.0,
+    "agreement": 0.0,
 }
 """Settings that older results don't name, with the values that do what was done then."""
 
 
 def completed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an older result, with what they did not name then and the new ones do."""
-    return {**{key: value for key, value in BEFORE.items() if key in new}, **old}
+    """The settings of an older result, with what they did not name then and the new ones do, without removed ones."""
+    named = {key: value for key, value in old.items() if key in new or not ever_removed(key, value)}
+    return {**{key: value for key, value in BEFORE.items() if key in new}, **named}
 
 
 BETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 """The values that beta='auto' tries: the paper's."""
-
-PRESET_FILE = Path(__file__).with_name("presets.toml")
-
-
-@cache
-def presets() -> dict[str, dict[str, dict[str, Setting]]]:
-    """Per method and data set, what differs from the defaults (``presets.toml``).
-
-    Those of GDAMN were chosen on validation accuracy, once per data set, the same for all seeds; those of the
-    baselines come from their publications, or were chosen in the same way.
-    """
-    return reading.read_toml(PRESET_FILE)
-
-
-def preset(dataset: str | None, method: str = "gdamn") -> dict[str, Setting]:
-    """The preset of a data set for a method; empty for one that has none."""
-    return dict(presets().get(method, {}).get(dataset or "", {}))

@@ -20,8 +20,12 @@ STEPS = 24
 """Temperatures that are tried before the best of them is refined."""
 
 ENOUGH = 50
-"""Nodes that a calibration error or curve needs. With fewer, one node moves the accuracy by more than 2 points, and
-the error mostly tells of luck."""
+"""Nodes that a calibration error or curve needs; with fewer the confidence is called uncalibrated. One node then moves
+the accuracy by more than 2 points, its standard error may be 7 points, and the error mostly tells of luck."""
+
+PROMISED, QUANTILE = 0.08, 1.2816
+"""Confidence that cross-fitting calibrates is called uncalibrated where its labels don't tell the accuracy to within so
+much, with 80 % certainty: it can't be closer to the truth than they are."""
 
 BLOCK = 200_000
 """Rows that are scaled at a time, to spare the memory."""
@@ -40,6 +44,7 @@ class Temperature:
         reason: for people.
         nodes: how many nodes it rests on: validation nodes, or labelled ones that were cross-fitted.
         kind: what those nodes are called.
+        accuracy: the share of them that was predicted right, where they were cross-fitted.
     """
 
     value: float
@@ -47,22 +52,33 @@ class Temperature:
     reason: str
     nodes: int = 0
     kind: str = "validation"
+    accuracy: float | None = None
 
     @property
     def warning(self) -> str | None:
         """What people should know before they trust the confidence, in a sentence."""
-        return warning(self.nodes, self.kind) if self.fitted or not self.nodes else None
+        return warning(self.nodes, self.kind, self.accuracy) if self.fitted or not self.nodes else None
 
 
-def warning(nodes: int, kind: str = "validation") -> str | None:
-    """The warning of a confidence that so many nodes of a kind calibrate; None where they are enough."""
+def warning(nodes: int, kind: str = "validation", accuracy: float | None = None) -> str | None:
+    """The warning of a confidence that so many nodes of a kind calibrate; None where they are enough.
+
+    Args:
+        accuracy: the share of these nodes that was predicted right, where they were cross-fitted.
+    """
     if nodes == 0:
         return "There are no validation nodes, so the confidence isn't calibrated."
     if nodes >= ENOUGH:
-        return None
+        width = 0.0 if accuracy is None else QUANTILE * math.sqrt(accuracy * (1 - accuracy) / nodes)
+        if width <= PROMISED:
+            return None
+        return (
+            f"The confidence is uncalibrated: the {nodes} {kind} nodes that it rests on tell the accuracy only to "
+            f"within {100 * width:.0f} points (80 % interval)."
+        )
     return (
-        f"Confidence rests on only {nodes} {kind} node{'s' if nodes > 1 else ''}: fewer than {ENOUGH} can't tell "
-        "how well it is calibrated, so no calibration error is given."
+        f"The confidence is uncalibrated: it rests on only {nodes} {kind} node{'s' if nodes > 1 else ''}, and fewer "
+        f"than {ENOUGH} can't tell how far off it is, so no calibration error is given."
     )
 
 

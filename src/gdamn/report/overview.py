@@ -10,7 +10,10 @@ import numpy as np
 
 from ..data.files import RECORDED
 from ..data.files.options import AUTO
-from ..model.settings import PlusSettings, Settings, preset
+from ..model.plus_settings import PlusSettings
+from ..model.presets import preset
+from ..model.removed_settings import without_removed
+from ..model.settings import Settings
 from ..runs.text import percent
 from .text import number, visible, whole
 
@@ -88,9 +91,10 @@ def changed_from_preset(name: str, dataset: str, settings: Mapping[str, Any]) ->
     if method is None or ":" in name:
         return None
     quick = {"GDAMN": Settings, "GDAMNPlus": PlusSettings}.get(method.where[1])  # known without importing torch
-    defaults = (quick or method.estimator().settings_class).make(**method.settings(dataset))
-    usual = dataclasses.asdict(defaults)
-    return {key: value for key, value in settings.items() if usual.get(key) != value and key != "seed"}
+    cls = quick or method.estimator().settings_class
+    usual = dataclasses.asdict(cls.make(**method.settings(dataset)))
+    named = without_removed(cls, settings)
+    return {key: value for key, value in named.items() if usual.get(key) != value and key != "seed"}
 
 
 def settings(run: RunFolder) -> list[tuple[str, str]]:

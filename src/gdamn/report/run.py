@@ -31,7 +31,7 @@ class SeedResult:
     """What a page keeps of every seed; its graph isn't among it.
 
     Attributes:
-        validation: how many nodes calibrated its confidence, and their kind.
+        validation: how many nodes calibrated its confidence; their kind, and their accuracy if cross-fitted.
         calibration: None where too few nodes tell it.
     """
 
@@ -44,6 +44,7 @@ class SeedResult:
     edges: measures.EdgeCounts | None
     history: list[dict[str, Any]]
     kind: str = "validation"
+    accuracy: float | None = None
 
 
 def write_run(
@@ -97,8 +98,9 @@ def measure(fit: SeedFit) -> SeedResult:
         if not seen and min(len(labels), fit.temperature.nodes) >= ENOUGH:
             bins = Calibration.of(probabilities, labels)
     edges = None if fit.weights is None else measures.EdgeCounts.of(fit.graph, fit.weights["hard"])
-    nodes, kind = fit.temperature.nodes, fit.temperature.kind
-    return SeedResult(fit.seed, fit.evaluated, nodes, fit.before_em, table, bins, edges, fit.history, kind)
+    t = fit.temperature
+    shown = fit.seed, fit.evaluated, t.nodes, fit.before_em
+    return SeedResult(*shown, table, bins, edges, fit.history, t.kind, t.accuracy)
 
 
 def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
@@ -116,7 +118,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page:
         "attention": attention.attention(run, results, fit),
         "shown_seed": fit.seed,
         "several_seeds": len(results) > 1,
-        "remarks": remarks(results),
+        "remarks": [*remarks(results), *(visible(text, 300) for text in run.summary.get("remarks", ()))],
         "files": files(run, page),
         "commands": commands(run),
     }

@@ -86,10 +86,10 @@ def pooled_nodes(bins: Calibration) -> str:
 
 def caveat(results: Sequence[SeedResult]) -> str | None:
     """The warning that too few nodes calibrate or are measured; None where they are enough for every seed."""
-    fewest = min(results, key=lambda result: result.validation)
+    said = (warning(each.validation, each.kind, each.accuracy) for each in sorted(results, key=lambda r: r.validation))
     nothing_held_out = all(result.evaluated == "train" for result in results)
     measured = None if nothing_held_out or pooled(results) else FEW_MEASURED
-    return warning(fewest.validation, fewest.kind) or measured
+    return next((text for text in said if text is not None), None) or measured
 
 
 def seeds(run: RunFolder) -> dict[str, Any]:

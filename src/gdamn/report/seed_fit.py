@@ -29,6 +29,7 @@ class SeedFit:
         probabilities: [N, C] calibrated, as everywhere that people see them.
         temperature: what calibrated them.
         weights: ``hard``, ``soft`` and ``stable`` [E], or None for a method without attention.
+        pseudo_labels: [N, C] Ŷ, which p was given in the chosen epoch, or None for a method without attention.
         history: a record per epoch; ``best`` is the one that was chosen.
     """
 
@@ -37,6 +38,7 @@ class SeedFit:
     probabilities: NDArray[np.float64]
     temperature: Temperature
     weights: Mapping[str, NDArray[np.float32]] | None
+    pseudo_labels: NDArray[np.float32] | None
     history: list[dict[str, Any]]
     best: Mapping[str, Any]
 
@@ -64,6 +66,7 @@ def read_seed(run: RunFolder, seed: int) -> SeedFit:
         probabilities=probabilities,
         temperature=temperature,
         weights={name: tensors[f"edge.{name}"] for name in ("hard", "soft", "stable")} if attention else None,
+        pseudo_labels=tensors.get("pseudo_labels") if attention else None,
         history=run.history(seed),
         best=header["best_epoch"],
     )

@@ -26,18 +26,18 @@ def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """The scores of a fit, and for each class its nodes and how many of them are right; plain data."""
     from ..model.confusion import confusion, score
 
-    found: dict[str, Any] = {score_key(metric, part): None for part in PARTS for metric in SCORES}
-    found["by_class"] = {}
+    scores: dict[str, Any] = {score_key(metric, part): None for part in PARTS for metric in SCORES}
+    scores["by_class"] = {}
     predicted = estimator.predict()
     for part in PARTS:
         chosen = graph.mask(part) & (graph.labels >= 0)
         if not chosen.any():
             continue
         table = confusion(graph.labels[chosen], predicted[chosen], graph.num_classes)
-        found.update({score_key(metric, part): score(table, metric) for metric in SCORES})
+        scores.update({score_key(metric, part): score(table, metric) for metric in SCORES})
         counts = zip(graph.class_names, table.sum(axis=1).tolist(), table.diagonal().tolist(), strict=True)
-        found["by_class"][part] = [{"class": name, "nodes": nodes, "right": right} for name, nodes, right in counts]
-    return found
+        scores["by_class"][part] = [{"class": name, "nodes": nodes, "right": right} for name, nodes, right in counts]
+    return scores
 
 
 def over_seeds(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -48,20 +48,20 @@ def over_seeds(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     if not all("by_class" in result for result in results):
         return {}
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     for part in PARTS:
         for metric in SCORES:
             key = score_key(metric, part)
-            found[key] = spread([result[key] for result in results])
+            scores[key] = spread([result[key] for result in results])
         tables = [result["by_class"].get(part) for result in results]
-        balanced = found[score_key("balanced_accuracy", part)]
+        balanced = scores[score_key("balanced_accuracy", part)]
         balanced["interval_95"] = [None if table is None else list(balanced_interval(table)) for table in tables]
-    found["recall"] = {
+    scores["recall"] = {
         part: _recalls([result["by_class"][part] for result in results])
         for part in PARTS
         if all(part in result["by_class"] for result in results)
     }
-    return found
+    return scores
 
 
 def _recalls(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:

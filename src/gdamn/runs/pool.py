@@ -13,8 +13,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -36,37 +37,32 @@ Work = Callable[[Task, SeedProgress | None], dict[str, Any]]
 """What is done for one task; must be picklable, and so must its result."""
 
 Finished = Callable[[Task, dict[str, Any]], None]
-"""Called in the parent with a task and its result as soon as it ends; what it keeps survives a later failure."""
+"""Called in the parent with a task and its result as soon as it ends."""
+
+Result = Callable[[], dict[str, Any]]
+"""Returns the result of a task."""
 
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPORT_SECONDS = 0.1
 """Workers report an epoch at most this often: often enough to look smooth, and no cost for the training."""
 
 
-def run_each(
-    work: Work,
-    tasks: Sequence[Task],
-    *,
-    jobs: int = 1,
-    threads: int = 1,
-    progress: Progress | None = None,
-    finished: Finished | None = None,
-) -> list[dict[str, Any]]:
-    """The results of the work, in the order of the tasks; with one job in this process, without a new one."""
+@contextmanager
+def handed_out(
+    work: Work, tasks: Sequence[Task], jobs: int = 1, threads: int = 1, progress: Progress | None = None
+) -> Iterator[Iterator[tuple[Task, Result]]]:
+    """Within the block: each task with a call that returns its result, in the order in which they end.
+
+    With one job the call does the work, in this process; else it has been done in another one.
+    """
     if not tasks:
-        return []  # without loading torch
-    keep = finished or (lambda task, result: None)
-    done: dict[Task, dict[str, Any]] = {}
-    if min(jobs, len(tasks)) <= 1:
+        yield iter(())  # without loading torch
+    elif min(jobs, len(tasks)) <= 1:
         with thread_limit(threads):
-            for task in tasks:
-                done[task] = work(task, task_progress(progress, task))
-                keep(task, done[task])
+            yield ((task, partial(work, task, task_progress(progress, task))) for task in tasks)
     else:
-        for task, result in _in_processes(work, list(tasks), jobs, threads, progress):
-            done[task] = result
-            keep(task, result)
-    return [done[task] for task in tasks]
+        with closing(_in_processes(work, list(tasks), jobs, threads, progress)) as ended:
+            yield ((task, partial(dict, result)) for task, result in ended)
 
 
 def task_progress(progress: Progress | None, task: Task) -> SeedProgress | None:
@@ -134,7 +130,7 @@ def thread_limit(threads: int) -> Iterator[None]:
 
 def _in_processes(
     work: Work, todo: list[Task], jobs: int, threads: int, progress: Progress | None
-) -> Iterator[tuple[Task, dict[str, Any]]]:
+) -> Generator[tuple[Task, dict[str, Any]]]:
     """Hand out the tasks, pass on the progress, give each result as it comes, and end every worker at the end."""
     context = multiprocessing.get_context("spawn")
     waiting = todo[::-1]

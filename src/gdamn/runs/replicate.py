@@ -64,7 +64,7 @@ def replicate(
     from .run import run
 
     published = read_result(path, method, dataset)
-    spec = RunSpec.from_dict(published["config"], str(path))
+    spec = RunSpec.from_dict(published["config"], str(path)).as_written()
     seeds = spec.seeds[:most_seeds]
     with tempfile.TemporaryDirectory() as folder:
         now = run(replace(spec, seeds=seeds), Path(folder), execution, progress=progress)

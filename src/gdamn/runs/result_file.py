@@ -67,6 +67,8 @@ def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
             return f"its {key} isn't mean, std and a share per seed"
     if not _are_recalls(result.get("recall", {}), seeds):
         return "its recall isn't a share per class and seed"
+    if not _are_texts(result.get("remarks", [])):
+        return "its remarks aren't texts"
     return "" if is_reference(result.get("reference", {})) else "its reference has the wrong form"
 
 

@@ -25,9 +25,10 @@ from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.versions import versions
 from . import class_scores, failures, pool, seed_records
+from .confidence import confidence_warning
 from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
-from .reference.of_run import of_run, start_record
+from .reference.of_run import known_start, of_run, start_record
 from .spec import RunSpec
 from .spread import spread as spread
 from .store import Store, stoppable
@@ -77,20 +78,18 @@ def run(
             in_process = min(execution.jobs, len(missing)) <= 1  # a worker process has no view to draw on
             reading_view = read_progress if in_process else silent
             work = partial(run_seed, spec, out, execution.data_root, group, read_progress=reading_view)
-            with stoppable(results, len(spec.seeds), "seeds"):
-                pool.run_each(
-                    work,
-                    missing,
-                    jobs=execution.jobs,
-                    threads=threads,
-                    progress=progress,
-                    finished=results.__setitem__,
-                )
+            with (
+                stoppable(results, len(spec.seeds), "seeds"),
+                pool.handed_out(work, missing, execution.jobs, threads, progress) as each,
+            ):
+                for seed, result in each:
+                    results[seed] = result()
             remove_stale(out, spec.seeds)
             if reference is True:
                 reading_view("simple methods", 0, 1)
-                first, start = spec.seeds[0], bool(results[spec.seeds[0]].get("multihop"))
-                reference = of_run(lambda: load_graph(spec, execution.data_root, first), first, start)
+                first = spec.seeds[0]
+                known = known_start(results[first])
+                reference = of_run(lambda: load_graph(spec, execution.data_root, first), first, known)
                 reading_view("simple methods", 1, 1)
             summary = summarise(spec, [results[seed] for seed in spec.seeds])
             summary.update({"reference": reference} if reference else {})
@@ -122,10 +121,10 @@ def identity(spec: RunSpec, seed: int) -> dict[str, Any]:
 
 def check_unfinished(out: Path, config: str) -> None:
     """Refuse a folder that holds a finished run of another configuration."""
-    kept = out / "config.toml"
+    config_file = out / "config.toml"
     if not (out / "summary.json").exists():
         return
-    if not kept.is_file() or reading.read_bytes(kept, reading.MOST_TOML) != config.encode():
+    if not config_file.is_file() or reading.read_bytes(config_file, reading.MOST_TOML) != config.encode():
         raise OutputError(f"'{out}' holds a finished run of another configuration; pass --force or another --out.")
 
 
@@ -187,6 +186,7 @@ def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
 def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
     from ..estimators.chosen_epoch import is_before_em
+    from ..estimators.remarks import remarks
 
     weights = estimator.edge_weights_
     notes = {"notes": graph.meta["notes"]} if "notes" in graph.meta else {}
@@ -202,6 +202,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         **class_scores.class_scores(graph, estimator),
         "before_em": is_before_em(estimator),
         "label_noise": estimator.best_epoch_.get("label_noise"),
+        "remarks": remarks(estimator.best_epoch_),
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
@@ -279,12 +280,22 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         "config": spec.as_dict(),
         "versions": versions(),
     }
+    uncalibrated = confidence_warning(summary)
+    if uncalibrated is not None:
+        summary["confidence_warning"] = uncalibrated
     reports = [result["noise"] for result in results if result["noise"] is not None]
     if results[0].get("notes"):
         summary["notes"] = results[0]["notes"]
     early = [seed for seed, result in zip(spec.seeds, results, strict=True) if result.get("before_em")]
     if early:
         summary["labels_before_em"] = early
+    said = [
+        f"Seed {seed}: {text}"
+        for seed, result in zip(spec.seeds, results, strict=True)
+        for text in result.get("remarks", ())
+    ]
+    if said:
+        summary["remarks"] = said
     judged = [result.get("label_noise") for result in results]
     if any(judged):
         summary["label_noise"] = judged
@@ -298,6 +309,8 @@ def split_text(dataset: str, splits: Sequence[object]) -> str:
     from .. import data
 
     kind = data.DATASETS[dataset].split if dataset in data.DATASETS else "own files"
+    if dataset in data.DATASETS and splits and splits[0] in data.DATASETS[dataset].splits:
+        return str(splits[0])
     used = [str(split) for split in dict.fromkeys(splits) if split is not None and split != kind]
     return f"{kind}: {', '.join(used)}" if used else kind
 

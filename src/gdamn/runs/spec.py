@@ -74,6 +74,19 @@ class RunSpec:
             choose_device(settings["device"])
         return replace(self, settings=settings)
 
+    def as_written(self) -> RunSpec:
+        """The same run, where an older gdamn wrote it: settings that it didn't know have the values of what it did.
+
+        Without that they would come from the presets of now.
+        """
+        from ..estimators import registry as methods
+        from ..model.settings import completed
+
+        if self.method not in methods.METHODS or not self.settings:
+            return self
+        names = methods.method(self.method).estimator().settings_class.names()
+        return replace(self, settings=completed(self.settings, dict.fromkeys(names)))
+
     def changed(self, options: Mapping[str, Any], settings: Mapping[str, Any]) -> RunSpec:
         """The same run with some options and settings in place of its own."""
         return replace(self, options={**self.options, **options}, settings={**self.settings, **settings})

@@ -104,15 +104,15 @@ def stoppable(done: Sized, total: int, what: str) -> Iterator[None]:
         raise KeyboardInterrupt(f"stopped with {len(done)} of {total} {what} finished; {advice}") from None
 
 
-def difference(kept: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+def difference(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """The first thing in which two configurations differ; empty where they are the same.
 
     The version of gdamn doesn't count, nor do settings that an older version didn't have and that aren't changed.
     """
     from ..model.settings import completed  # late: it needs NumPy, and the command line starts without
 
-    settings = completed(kept.get("settings") or {}, expected.get("settings") or {})
-    old, new = (flat(config) for config in ({**kept, "settings": settings}, expected))
+    settings = completed(stored.get("settings") or {}, expected.get("settings") or {})
+    old, new = (flat(config) for config in ({**stored, "settings": settings}, expected))
     for key in sorted({*old, *new} - {"version"}):
         if key not in old or key not in new or old[key] != new[key]:
             there, now = (safe(config.get(key, "not set")) for config in (old, new))

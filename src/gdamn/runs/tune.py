@@ -36,7 +36,6 @@ GDAMN_SPACE: Space = {
     "kl_per": ["edge", "node"],
     "dropout_input": [0.5, 0.8],
     "dropout_labels": [0.0, 0.5, 0.8],
-    "soft_temperature": [0.25, 0.5, 1.0],
     "decay": ["all", "first"],
     "e_step": ["means", "sums"],
     "restart_q": [False, True],
@@ -62,7 +61,6 @@ OWN_SPACES: dict[str, Space] = {
     "lpa": {
         "alpha": [0.5, 0.8, 0.9, 0.95, 1.0],
         "norm": ["row", "col", "sym"],
-        "keep_known": [False, True],
         "epochs": [10, 50, 100],
     },
     "gcn": {"layers": [2, 3]},
@@ -78,9 +76,7 @@ OWN_SPACES: dict[str, Space] = {
     "dagnn": {"steps": [5, 10, 15, 20], "weight_decay": [0.0, 5e-4, 5e-3, 1e-2, 2e-2]},
     "gcn-cs": {
         "correct_alpha": [0.0, 0.5, 0.8, 0.95],
-        "correct_norm": ["row", "col", "sym"],
         "smooth_alpha": [0.0, 0.5, 0.7, 0.8, 0.9],
-        "smooth_norm": ["row", "col", "sym"],
     },
     "gcn-lpa": {"layers": [2, 3, 5], "steps": [1, 2, 3, 5], "lambda_": [0.1, 1.0, 2.0, 5.0, 10.0]},
     "grand": {
@@ -91,6 +87,26 @@ OWN_SPACES: dict[str, Space] = {
         "temperature": [0.1, 0.2, 0.3, 0.5],
         "init": ["xavier", "shifted"],
     },
+    "grand-plus": {
+        "steps": [4, 6, 10],
+        "teleport": [0.1, 0.2, 0.5],
+        "top_k": [16, 32, 64],
+        "drop_node": [0.3, 0.5, 0.7],
+        "labelled_batch": [5, 20, 50],
+        "lambda_": [0.5, 1.0, 1.5],
+        "temperature": [0.1, 0.2, 0.5],
+        "batch_norm": [False, True],
+    },
+    "gcn-jaccard": {"threshold": [0.01, 0.02, 0.03, 0.04, 0.05, 0.1]},
+    "gcn-svd": {"rank": [5, 10, 15, 50, 100, 200]},
+    "elastic-gnn": {"lambda1": [0.0, 3.0, 6.0, 9.0], "lambda2": [0.0, 3.0, 6.0, 9.0]},
+    "gnnguard": {"threshold": [0.01, 0.05, 0.1, 0.2]},
+    "simp-gcn": {
+        "hidden": [64, 128],
+        "neighbours": [10, 20, 40],
+        "own": [0.0, 0.01, 0.1],
+        "lambda_": [0.0, 0.1, 0.5, 1.0, 5.0],
+    },
     "gmnn-gat": {"heads": [4, 8]},
     "cs-gnn": {"layers": [2, 3], "cut": [0.0, 0.1, 0.2, 0.4, 0.713], "dropout_attention": [0.0, 0.3, 0.6]},
     "alagcn": {"layers": [2, 3, 5, 7, 9], "weight_decay": [0.0, 5e-6, 5e-4, 5e-2, 0.5]},
@@ -98,7 +114,6 @@ OWN_SPACES: dict[str, Space] = {
     "deepergcn": {
         "layers": [3, 7, 14],
         "learning_rate": [0.001, 0.003, 0.01],
-        "temperature": [0.01, 0.1, 1.0],
         "dropout_input": [0.0, 0.5, 0.8],
     },
 }
@@ -107,7 +122,7 @@ OWN_SPACES: dict[str, Space] = {
 A decay that is decoupled from the gradient acts with the learning rate, so ALaGCN's and ALaGAT's is on another scale.
 """
 
-IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ("soft_temperature",)}
+IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ()}
 """Settings that do nothing without hard or without soft attention; the norm of A_stable does nothing without both."""
 
 BEHIND = 0.012

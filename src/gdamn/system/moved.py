@@ -18,7 +18,7 @@ MOVED = {
     "gdamn.after.transforms": "gdamn.estimators.transforms",
     "gdamn.base": "gdamn.estimators.base",
     "gdamn.checkpoint": "gdamn.fit.checkpoint",
-    "gdamn.config": "gdamn.model.settings",
+    "gdamn.config": "gdamn.model",
     "gdamn.gdamn": "gdamn.estimators.gdamn",
     "gdamn.methods": "gdamn.estimators.registry",
     "gdamn.own": "gdamn.data.files",

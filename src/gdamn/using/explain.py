@@ -19,7 +19,8 @@ from ..errors import GraphError
 from ..estimators.gdamn import GDAMN
 from ..estimators.predictions import Predictions
 from ..estimators.weighted_edges import attention
-from ..fit.training import predict, reproducible_threads
+from ..fit.domains.domain import WholeQGraph
+from ..fit.training import reproducible_threads
 from ..graph.graph import Graph
 from ..kernels import Key
 from ..model.adjacency import Adjacency
@@ -144,7 +145,7 @@ def last_messages(model: GDAMN, graph: Graph) -> tuple[NDArray[np.float64], NDAr
         problem = make_view(graph, graph, model)
         weights = on_entries(graph, model.tensors_["edge.used"], model.tensors_["loop.used"])
         recorder = Recorder(problem.structure, torch.as_tensor(weights).to(problem.device))
-        logits = predict(rebuild_q(model, problem), recorder, problem.x)
+        logits = WholeQGraph(recorder, problem).predict(rebuild_q(model, problem))
         probabilities = torch.softmax(logits, dim=1).cpu().numpy()
     if not np.allclose(probabilities, model.probabilities_, atol=TOLERANCE):
         raise GraphError("q doesn't give its saved answers on this graph: its features have changed since the fit.")

@@ -47,11 +47,11 @@ def draw(explanation: Mapping[str, Any], path: Path) -> None:
 
 def drawn_neighbours(neighbours: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that are drawn: of many, the ones that counted most, with some of the cut edges; kept ones first."""
-    kept = [each for each in neighbours if not each["cut"]]
+    neighbours_left = [each for each in neighbours if not each["cut"]]
     cut = [each for each in neighbours if each["cut"]]
-    room = max(MOST - len(kept), MOST // 3)
+    room = max(MOST - len(neighbours_left), MOST // 3)
     cut = cut[:room]
-    return kept[: MOST - len(cut)] + cut
+    return neighbours_left[: MOST - len(cut)] + cut
 
 
 def draw_around(axes: Any, explanation: Mapping[str, Any], neighbours: list[dict[str, Any]]) -> None:

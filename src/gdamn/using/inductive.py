@@ -20,7 +20,8 @@ from ..baselines.common import NetworkClassifier
 from ..errors import ConfigError, GraphError
 from ..estimators.base import NodeClassifier
 from ..estimators.gdamn import GDAMN
-from ..fit.training import make_generator, predict, reproducible_threads
+from ..fit.domains.domain import WholeQGraph
+from ..fit.training import make_generator, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
 from ..kernels import Key, sddmm
@@ -29,6 +30,7 @@ from ..model.attention import HardAttention
 from ..model.fitted_state import ATTENTION, Arrays, put_back
 from ..model.label_network import LabelNetwork
 from ..model.problem import Problem
+from ..model.propagators import start_norm
 from ..model.settings import Settings
 from .rebuild import graph_of_choice, like, load_state, make_view, rebuild_p, rebuild_q, reweight_key, start_of_em
 
@@ -156,15 +158,15 @@ def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int
     refines = "pseudo_labels" in model.tensors_ and (model.settings_.hard or model.settings_.soft)
     weighed = as_weighed(problem, start_of_em(model))
     p = rebuild_p(model, weighed) if refines else None
-    first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(problem, where)
-    logits = predict(q, first, problem.x)
+    first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(model, problem, where)
+    logits = WholeQGraph(first, problem).predict(q)
     if p is None:
         return {"probabilities": F.softmax(logits, dim=1).cpu().numpy()}
     weights: dict[str, Tensor] = {}
     for _ in range(rounds if (known < 0).any() else 1):
         weights = p.reweighting(annotated(model, logits, known), reweight_key(model))
         if where == "refined":
-            logits = predict(q, Adjacency(problem.structure, weights["used"]), problem.x)
+            logits = WholeQGraph(Adjacency(problem.structure, weights["used"]), problem).predict(q)
     return {"probabilities": F.softmax(logits, dim=1).cpu().numpy(), **_split(problem, weights)}
 
 
@@ -176,19 +178,21 @@ def first_graph(model: GDAMN, p: LabelNetwork | None, problem: Problem, known: N
     """
     structure, device = problem.structure, problem.device
     if p is None or p.hard is None or not (known >= 0).any():
-        return gcn_adjacency(structure, device)
+        return gcn_adjacency(structure, device, start_norm(model.settings_.propagator))
     old = torch.as_tensor(known >= 0).to(device).float()[:, None]
     labels = annotated(model, torch.zeros_like(problem.labels), known)
-    hard = HardAttention.probabilities(structure, p.hard.logits(structure, labels))
+    hard = HardAttention.probabilities(structure, p.hard.logits(structure, p.attention_labels(labels)))
     between_old = sddmm(structure.pattern, old, old)
     weights = structure.tensor("weights", device) * torch.lerp(torch.ones_like(hard), hard, between_old)
-    return Adjacency(structure, normalized(structure, weights, "sym"))
+    return Adjacency(structure, normalized(structure, weights, start_norm(model.settings_.propagator)))
 
 
-def start_graph(problem: Problem, start: str) -> Adjacency:
+def start_graph(model: GDAMN, problem: Problem, start: str) -> Adjacency:
     """What q propagates on in pre-training."""
     structure = as_weighed(problem, start).structure
-    return (loops_only if start == "features" else gcn_adjacency)(structure, problem.device)
+    if start == "features":
+        return loops_only(structure, problem.device)
+    return gcn_adjacency(structure, problem.device, start_norm(model.settings_.propagator))
 
 
 def as_weighed(problem: Problem, start: str) -> Problem:

@@ -21,8 +21,8 @@ class Suspects:
 
     Attributes:
         at: positions of their CSR entries, one per edge.
-        suspicion: (1 - hard) · P(the ends' labels differ); without attention the second factor alone.
-        differ: P(the ends' labels differ).
+        suspicion: P(the ends' labels differ) by Ŷ, which p was given; without attention by q, as ``differ``.
+        differ: P(the ends' labels differ) by q.
     """
 
     at: Ints
@@ -30,19 +30,20 @@ class Suspects:
     differ: Floats
 
 
-def suspects(graph: Graph, probabilities: NDArray[Any], hard: NDArray[Any] | None, most: int) -> Suspects:
+def suspects(graph: Graph, probabilities: NDArray[Any], labels: NDArray[Any] | None, most: int) -> Suspects:
     """At most so many edges, the most suspicious first; of equal ones the earlier. An undirected edge stands once.
 
-    The suspicion is (1 - hard) · P(the ends' labels differ): p's doubt in the edge, times q's in its ends. Either
-    alone finds planted edges nearly as well (docs/after-training.md).
+    The suspicion is 1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability
+    saturates where it reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
 
     Args:
         probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.
-        hard: [E] the hard attention; None for a method without attention.
+        labels: [N, C] Ŷ of the chosen epoch; None for a method without attention.
     """
     at = pairs(graph)
-    differ = differing(known_or_predicted(graph, probabilities), graph.rows[at], graph.indices[at])
-    suspicion = differ if hard is None else (1 - both_ways(graph, hard, at)) * differ
+    ends = graph.rows[at], graph.indices[at]
+    differ = differing(known_or_predicted(graph, probabilities), *ends)
+    suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
     order = np.argsort(-suspicion, kind="stable")[:most]
     return Suspects(at[order], suspicion[order], differ[order])
 

@@ -23,12 +23,15 @@ from gdamn.data import files as own
 from gdamn.runs.spec import RunSpec
 from gdamn.using.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 WORDS = ["nan", "NaN", "NA", "N/A", "n/a", "None", "NULL", "null", "-", "?", " ", " na "]
 assert cli_inspect.app is cli.app
 
 
 def run(*args: str) -> Any:
-    done = CliRunner().invoke(cli.app, list(args))
+    more = ["--no-reference"] if args[0] == "train" else []
+    done = CliRunner().invoke(cli.app, [*args, *more])
     assert done.exit_code == 0, done.stderr
     return done
 

@@ -23,8 +23,10 @@ from gdamn.data import load
 from gdamn.runs.spec import RunSpec
 from gdamn.using.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 FEW = ["--set", "pretrain_epochs=3", "--set", "epochs=2", "--set", "em_iterations=1", "--threads", "1"]
-FILES = ["nodes.csv", "--edges", "edges.csv", "--label", "label"]
+FILES = ["nodes.csv", "--edges", "edges.csv", "--label", "label", "--no-reference"]
 TRAIN = ["train", *FILES, *FEW]
 LPA = ["train", *FILES, "--method", "lpa"]
 

@@ -65,6 +65,7 @@ def test_parts_with_a_whole_halo_are_the_full_batch_step_for_step(partitioner: s
     [
         {"stable_norm": "row", "kl_per": "edge", "e_step": "sums"},
         {"hard": False},
+        {"attention_temperature": 0.3, "prior_clamp": 0.05},
         {"soft": False, "reweight": "hard"},
         {"p_input": "labels", "layers": 3, "stable_norm": "none"},
         {"candidates": "all", "average": 0.9, "normalize": "standard"},

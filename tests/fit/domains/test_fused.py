@@ -32,9 +32,10 @@ def weighted() -> Graph:
     "changed",
     [
         {},
-        {"stable_norm": "row", "kl_per": "edge", "soft_temperature": 0.3},
+        {"stable_norm": "row", "kl_per": "edge"},
         {"reweight": "hard", "symmetric_q": False, "hard_temperature": 1.0},
         {"candidates": "all", "p_propagator": "sage", "start": "features"},
+        {"attention_temperature": 0.3, "prior_clamp": 0.05},
         {"class_weight": "0=9,2=0.3", "metric": "balanced_accuracy", "candidates": "all"},
     ],
 )
@@ -67,7 +68,7 @@ def test_the_lean_structure_is_the_structure() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"hard": False}, "hard=False"), ({"start": "similar"}, "similar"), ({"soft_temperature": 0.01}, "below 0.05")],
+    [({"hard": False}, "hard=False"), ({"start": "similar"}, "similar")],
 )
 def test_what_it_cannot_do_is_refused(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):

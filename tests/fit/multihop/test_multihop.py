@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,16 +17,18 @@ from gdamn.data import load
 from gdamn.errors import ConfigError
 from gdamn.fit.domains.domain import WholeDomain
 from gdamn.fit.em import EM
-from gdamn.fit.guard import collapse
+from gdamn.fit.guard import Guard, Reference, collapse, repeated
 from gdamn.fit.multihop import multihop_opinion
 from gdamn.fit.multihop.cross_fitting import FOLDS, cross_fit, splits, stratified_folds
-from gdamn.fit.multihop.features import HOPS, TELEPORTS, multihop_features
+from gdamn.fit.multihop.features import HOPS, TELEPORTS, depths, multihop_features
+from gdamn.fit.multihop.labels import FLOOR, TELEPORT, propagated_labels
 from gdamn.fit.multihop.logistic import fit_logistic, log_probabilities
 from gdamn.fit.training import Watch
 from gdamn.kernels.place import WHOLE
 from gdamn.model.problem import Problem, make_problem
 from gdamn.model.settings import Settings
 from gdamn.model.temperature import matching_temperature, scaled
+from gdamn.using.inductive import answer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
@@ -93,6 +96,17 @@ def test_diffused_features_by_dense_matrices(graph: Graph) -> None:
     values = np.sort(np.abs(np.linalg.eigvalsh(a)))[::-1]
     assert features["structure"].shape == (graph.num_nodes, 64)
     assert values[0] == pytest.approx(1)
+
+
+def test_similar_pageranks_go_over_edges_that_features_agree_with(graph: Graph) -> None:
+    problem = problem_of(graph)
+    weighed = problem.weighed_by_features().structure
+    none = torch.empty(0, dtype=torch.int64)
+    views = {depth.name: depth.h for depth in depths(problem.structure, problem.x, none, 0, weighed)}
+    over = {depth.name: depth.h for depth in depths(weighed, problem.x, none, 0)}
+    for alpha in TELEPORTS:
+        assert torch.allclose(views[f"similar ppr-{alpha}"], over[f"ppr-{alpha}"], atol=1e-5)
+        assert not torch.allclose(views[f"similar ppr-{alpha}"], views[f"ppr-{alpha}"], atol=1e-2)
 
 
 def test_wide_features_are_projected_on_what_matters() -> None:
@@ -183,6 +197,77 @@ def test_edges_that_say_nothing_lose_to_features() -> None:
     assert (opinion.probabilities.argmax(1).numpy() == labels)[60:].mean() > 0.8
 
 
+def test_propagated_labels_by_dense_matrices(graph: Graph) -> None:
+    problem = problem_of(graph)
+    a = np.eye(graph.num_nodes)
+    a[graph.rows, graph.indices] = 1
+    a /= np.sqrt(np.outer(a.sum(1), a.sum(0)))
+    walk = sum(TELEPORT * (1 - TELEPORT) ** hop * np.linalg.matrix_power(a, hop) for hop in range(HOPS))
+    walk += (1 - TELEPORT) ** HOPS * np.linalg.matrix_power(a, HOPS)
+    train, classes = problem.train.numpy(), graph.labels[graph.train_mask]
+    targets = np.eye(3)[classes]
+    left_out = np.stack(list(splits(classes, 0)))
+
+    def by_hand(used: np.ndarray) -> np.ndarray:
+        known = targets * used[:, None]
+        reached = walk[:, train] @ (known / known.sum(0))
+        reached += FLOOR * np.sort(reached.sum(1))[(len(walk) - 1) // 2] / 3
+        return np.log(reached / reached.sum(1, keepdims=True))
+
+    view, unseen = propagated_labels(
+        problem.structure, problem.train, torch.from_numpy(targets), torch.from_numpy(left_out), 2
+    )
+    assert np.allclose(view.h, by_hand(np.ones(len(train), bool)), atol=1e-4)
+    assert np.allclose(view.alone, -np.log(3))
+    judges = [(mask, by_hand(~mask)) for mask in left_out]
+    for at, node in enumerate(train):
+        expected = np.mean([logs[node] for mask, logs in judges if mask[at]], axis=0)
+        assert np.allclose(unseen[at], expected, atol=1e-4)
+
+
+def test_labels_speak_where_features_say_nothing(graph: Graph) -> None:
+    noise = np.random.default_rng(0).normal(size=(graph.num_nodes, 12)).astype(np.float32)
+    opinion = multihop_opinion(problem_of(dataclasses.replace(graph, features=noise)))
+    assert max(opinion.weights, key=lambda name: opinion.weights[name]) == "labels, 0"
+
+
+def test_q_sees_own_features_apart_where_a_gcn_can_t_repeat_the_opinion(tmp_path: Path) -> None:
+    """Features decide and edges join any two nodes: a GCN mixes what it should keep apart."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(240) % 3
+    x = (np.eye(3, 20)[labels] * 3 + generator.normal(size=(240, 20))).astype(np.float32)
+    made = Graph.build(
+        edges=generator.integers(240, size=(2, 1500)), features=x, labels=labels, train_mask=np.arange(240) < 12
+    )
+    model = GDAMN(**{**SHORT, "pretrain_epochs": 30}).fit(made)
+    assert {record["phase"] for record in model.history_} >= {"pre-train (multihop)", "pre-train (multihop, sage)"}
+    assert model.settings.propagator == "gcn"
+    assert model.settings_.propagator == model.best_epoch_["propagator"] == "sage"
+    model.save(tmp_path / "model.gdamn")
+    loaded = GDAMN.load(tmp_path / "model.gdamn")
+    assert np.allclose(answer(loaded, made, made).probabilities, model.predict_proba(), atol=1e-4)
+
+
+def test_an_iteration_that_leaves_the_opinion_is_undone(graph: Graph) -> None:
+    problem = problem_of(graph)
+    watch = Watch()
+    watch.best = {"epoch": 0}
+    watch.best_state = {}
+    watch.history.append(watch.best)
+    guard = Guard(watch, problem, "auto")
+    guard.begin(1)
+    before = torch.eye(3)[torch.arange(150) % 3]
+    after, reference = before.clone(), before.clone()
+    after[:30] = before[1:31]
+    assert repeated(reference, after) == 0.8
+    assert not guard.undoes(1, before, after)
+    assert guard.undoes(1, before, after, Reference(reference, like_edges=True))
+    assert watch.best["undone"].startswith("EM iteration 1: only 80 % of the nodes kept the class")
+    unlike = Guard(watch, problem, "auto")
+    unlike.begin(1)
+    assert unlike.undoes(1, before, before, Reference(reference, like_edges=False))
+
+
 def test_a_fit_without_validation_nodes_starts_from_it(graph: Graph) -> None:
     model = GDAMN(**SHORT).fit(graph)
     assert model.history_[0]["phase"] == "pre-train (multihop)"
@@ -225,6 +310,8 @@ def test_what_counts_as_a_collapse() -> None:
     assert collapse(before, rows(*[0] * 10, *[1] * 18, *[2] * 2), WHOLE) == "class 2 vanished"
     assert collapse(before, rows(*[0] * 30), WHOLE) == "classes 1, 2 vanished"
     assert collapse(before, rows(*[1] * 10, *[2] * 10, *[0] * 10), WHOLE) == "100 % of the labels changed"
+    names = ("ham", "spam", "4")
+    assert collapse(before, rows(*[0] * 30), WHOLE, names) == "classes 'spam', '4' vanished"
     rare = rows(*[0] * 29, 2)
     assert collapse(rare, rows(*[0] * 30), WHOLE) is None  # a class of one node may go
 
@@ -237,10 +324,13 @@ def test_an_iteration_that_collapses_is_undone(graph: Graph, monkeypatch: pytest
         return opinion if self.iteration == 1 else torch.eye(3)[torch.zeros(len(opinion), dtype=torch.long)]
 
     monkeypatch.setattr("gdamn.fit.em.STABLE", 0.0)
+    for place in ("em", "guard"):
+        monkeypatch.setattr(f"gdamn.fit.{place}.REPEATED", 0.0)
     once = GDAMN(**SHORT, em_iterations=1).fit(graph)
     monkeypatch.setattr(EM, "e_step", collapsing)
     model = GDAMN(**SHORT, em_iterations=3).fit(graph)
-    assert model.best_epoch_["undone"] == "EM iteration 2: classes 1, 2 vanished"
+    lost = ", ".join(f"'{name}'" for name in graph.class_names[1:])
+    assert model.best_epoch_["undone"] == f"EM iteration 2: classes {lost} vanished"
     assert model.best_epoch_["iteration"] == 1
     assert "undone" in model.protocol_["selection"]
     assert np.array_equal(model.predict_proba(), once.predict_proba())
@@ -251,7 +341,7 @@ def test_validation_nodes_need_no_guard(graph: Graph) -> None:
     val = ~graph.train_mask & (np.arange(150) % 3 == 0)
     with_val = dataclasses.replace(graph, val_mask=val, test_mask=graph.test_mask & ~val)
     em = EM(WholeDomain(problem_of(with_val)), Settings(**SHORT), Watch()).run()
-    assert em.safe == {}
+    assert em.guard.safe == {}
 
 
 def test_the_temperature_matches_the_mean_confidence() -> None:

@@ -206,20 +206,20 @@ def _scan(path: Path, delimiter: str, width: int) -> Scan:
 
 def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str]]]:
     """Each row with the number of its first line, its lines and its cells."""
-    kept: list[str] = []
+    plain: list[str] = []
 
     def remembered(text: Iterator[str]) -> Iterator[str]:
         for line in text:
-            kept.append(line)
+            plain.append(line)
             yield line
 
     number = 1
     with _wide_fields(), path.open(encoding="utf-8-sig", newline="") as text:
         try:
             for row in csv.reader(remembered(text), delimiter=delimiter):
-                yield number, kept, row
-                number += len(kept)
-                kept.clear()
+                yield number, plain, row
+                number += len(plain)
+                plain.clear()
         except UnicodeDecodeError:
             raise encoding_error(path) from None
         except csv.Error as cause:

@@ -86,10 +86,10 @@ def from_tables(
         numbers = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
         pairs = np.stack(list(numbers))
     weights = None if ends.weight is None else _weights(edges, ends.weight)
-    kept = (pairs >= 0).all(axis=0)
-    dangling = int((~kept).sum())
+    complete = (pairs >= 0).all(axis=0)
+    dangling = int((~complete).sum())
     if dangling:
-        pairs, weights = pairs[:, kept], None if weights is None else weights[kept]
+        pairs, weights = pairs[:, complete], None if weights is None else weights[complete]
     masks = None if roles.split is None else split_masks(nodes, roles.split)
     return Parts(
         source=nodes.name,

@@ -14,6 +14,7 @@ from ...graph.graph import Graph
 from ...system.reading import check_file
 from ..fetch import DataFile, FileSet, Root, ensure
 from ..progress import Progress, silent
+from .cora_content import load_cora_content
 from .published import consistent
 from .safe_pickle import read_pickle
 
@@ -72,9 +73,11 @@ def file_set(name: str) -> FileSet:
 
 
 def load_planetoid(
-    name: str, *, data_root: Root = None, seed: int = 0, split: int = 0, progress: Progress = silent
+    name: str, *, data_root: Root = None, seed: int = 0, split: int | str = 0, progress: Progress = silent
 ) -> Graph:
-    """One of the three data sets with its public split; seed and split change nothing."""
+    """One of the three data sets with its public split; seed and split change nothing, but for Cora's split dgl."""
+    if split == "dgl":
+        return load_cora_content(data_root)
     folder = ensure(file_set(name), data_root, progress)
     part = {key: read_pickle(folder / f"ind.{name}.{key}") for key in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
     test = _read_index(folder / f"ind.{name}.test.index")

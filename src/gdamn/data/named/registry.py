@@ -35,6 +35,7 @@ class DataInfo:
             the options decide.
         loader: ``module:function`` inside :mod:`gdamn.data`, imported on first use.
         options: names of the options that the loader takes.
+        splits: names of splits beside that one, as ``split`` of :func:`load` takes them.
     """
 
     name: str
@@ -47,12 +48,14 @@ class DataInfo:
     classes: int | None
     loader: str
     options: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
 
 
 _SKLEARN = "bundled with scikit-learn"
 _PLANETOID = "kimiyoung/planetoid"
 _SHCHUR = "shchur/gnn-benchmark"
 _YANDEX = "yandex-research/heterophilous-graphs"
+_METATTACK = "ChandlerBang/Pro-GNN"
 _SBM_OPTIONS = (
     "num_nodes",
     "num_classes",
@@ -89,6 +92,7 @@ _ALL = (
         "cora",
         "citations of machine learning papers, bags of words",
         *(PUBLIC, _PLANETOID, 2708, 5278, 1433, 7, "planetoid:load_planetoid"),
+        splits=("dgl",),
     ),
     DataInfo(
         "citeseer",
@@ -131,6 +135,11 @@ _ALL = (
         *(TEN, _YANDEX, 7600, 26659, 932, 5, "heterophily:load_heterophily"),
     ),
     DataInfo(
+        "cora-meta",
+        "Cora's largest component, a share of whose edges an adversary has changed (metattack)",
+        *(PUBLIC, _METATTACK, 2485, 5069, 1433, 7, "poisoned:load_poisoned", ("rate",)),
+    ),
+    DataInfo(
         "sbm",
         "a made-up graph with planted classes, of any size",
         *(RANDOM, "generated", None, None, None, None, "synthetic:load_sbm", _SBM_OPTIONS),
@@ -146,7 +155,7 @@ def load(
     *,
     data_root: str | PathLike[str] | None = None,
     seed: int = 0,
-    split: int | None = None,
+    split: int | str | None = None,
     noise: float = 0.0,
     progress: Progress = silent,
     **options: Any,
@@ -158,7 +167,8 @@ def load(
             (:mod:`gdamn.data.files`).
         data_root: folder to look into first; then the one in ``GDAMN_DATA``, then the user's cache folder.
         seed: seed of everything random: the split, planted noise, synthetic graphs.
-        split: number of the split where there are several; the seed when left out.
+        split: number of the split where there are several, the seed when left out; or the name of another split of
+            the data set (``DATASETS[name].splits``).
         noise: plant this many random inter-class edges per edge, see :func:`gdamn.data.noise.plant`.
         progress: called as ``progress(what, done, total)`` while files are downloaded and read.
         **options: what this data set's loader takes beyond that (``DATASETS[name].options``).
@@ -172,18 +182,19 @@ def load(
         takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
         raise ConfigError(f"The data set {info.name} has no option '{unknown[0]}'; {takes}.")
     _check_options(options)
-    _check_numbers(seed, split)
-    if split is not None and info.split == PUBLIC:
+    named = isinstance(split, str) and split in info.splits
+    _check_numbers(seed, None if named else split, info.splits)
+    if split is not None and not named and info.split == PUBLIC:
         raise ConfigError(f"The data set {info.name} has one public split; leave the split number out.")
     module, function = info.loader.split(":")
     loader = getattr(importlib.import_module(f".{module}", __package__), function)
-    number = seed if split is None else split
-    graph = loader(info.name, data_root=data_root, seed=int(seed), split=int(number), progress=progress, **options)
+    chosen = split if named else int(seed if split is None else split)
+    graph = loader(info.name, data_root=data_root, seed=int(seed), split=chosen, progress=progress, **options)
     graph = replace(graph, meta={**graph.meta, "dataset": info.name, "seed": int(seed)})
     return graph if noise == 0 else _planted(graph, noise, seed)
 
 
-def _from_files(path: str, seed: int, split: int | None, options: dict[str, Any], progress: Progress) -> Graph:
+def _from_files(path: str, seed: int, split: Any, options: dict[str, Any], progress: Progress) -> Graph:
     """The graph of a person's files."""
     from ..files import load as read
 
@@ -199,14 +210,16 @@ def _planted(graph: Graph, noise: float, seed: int) -> Graph:
     return plant(graph, noise, seed)
 
 
-def _check_numbers(seed: Any, split: Any) -> None:
+def _check_numbers(seed: Any, split: Any, names: tuple[str, ...] = ()) -> None:
     """Seeds and numbers of splits are whole and not negative."""
+    if names and isinstance(split, str):
+        raise ConfigError(f"There is no split '{split}' of this data set; leave it out, or name {' or '.join(names)}.")
     for what, number in (("seed", seed), ("split", split)):
         if number is not None and (not _is_whole(number) or number < 0):
             raise ConfigError(f"The {what} must be a whole number that isn't negative, not {number!r}.")
 
 
-KINDS: dict[str, type] = {"degree": float, "homophily": float, "feature_signal": float, "test": str}
+KINDS: dict[str, type] = {"degree": float, "homophily": float, "feature_signal": float, "rate": float, "test": str}
 """Options of data sets that aren't whole numbers."""
 
 

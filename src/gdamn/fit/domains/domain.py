@@ -20,10 +20,11 @@ from ...kernels import Key
 from ...model.adjacency import Adjacency, gcn_adjacency, loops_only
 from ...model.label_network import LabelNetwork
 from ...model.problem import Labelled, Problem
+from ...model.propagators import start_norm
 from ...model.settings import Settings
 from ..checkpoint import Part
 from ..multihop import Opinion, multihop_opinion
-from ..training import Record, Steps, predict
+from ..training import Record, Steps
 
 STARTS = ("graph", "similar", "features")
 """What ``start=auto`` tries, in the order of preference where validation can't tell them apart."""
@@ -78,14 +79,15 @@ class Epochs:
     Attributes:
         count: number of epochs.
         losses: the loss of a view.
-        after: gets each epoch's number, the values of the loss's parts, and the time at which the epoch started.
+        after: gets each epoch's number, the values of the loss's parts, and the time at which the epoch started; where
+            it returns True, the phase ends.
         key: noise of the phase.
         part: what a checkpoint keeps of the phase.
     """
 
     count: int
     losses: Losses
-    after: Callable[[int, Record, float], None]
+    after: Callable[[int, Record, float], bool | None]
     key: Key
     part: Part
 
@@ -108,7 +110,7 @@ class Domain(ABC):
         """A fresh label propagator p_φ with its attention."""
 
     @abstractmethod
-    def start_graph(self, name: str) -> QGraph:
+    def start_graph(self, name: str, s: Settings) -> QGraph:
         """The graph of pre-training: the plain one, or every node alone (``features``)."""
 
     @abstractmethod
@@ -136,7 +138,7 @@ class Domain(ABC):
 
 @dataclass(frozen=True)
 class WholeView:
-    """Every node, and all of them count."""
+    """Every node; all of them count, but for those that the problem leaves out."""
 
     problem: Problem
 
@@ -144,22 +146,30 @@ class WholeView:
         """All rows."""
         return x
 
-    own_only = own_rows = rows
+    def own_rows(self, x: Tensor) -> Tensor:
+        """The rows that the loss counts."""
+        return x if self.problem.counted is None else x[self.problem.counted]
+
+    own_only = own_rows
 
 
 class WholeQGraph(QGraph):
     """Weights on the entries of A + I."""
 
-    def __init__(self, adjacency: Adjacency, problem: Problem, kept: dict[str, Any]) -> None:
-        self.adjacency, self.problem, self.kept = adjacency, problem, kept
+    def __init__(self, adjacency: Adjacency, problem: Problem, kept: dict[str, Any] | None = None) -> None:
+        self.adjacency, self.problem, self.kept = adjacency, problem, kept or {}
 
     def on(self, view: View) -> Adjacency:
         """All of it."""
         return self.adjacency
 
+    @torch.no_grad()
     def predict(self, q: nn.Module) -> Tensor:
         """q's logits [N, C] without dropout."""
-        return predict(q, self.adjacency, self.problem.x)
+        q.eval()
+        logits: Tensor = q(self.adjacency, [self.problem.x], None)
+        q.train()
+        return logits
 
 
 class WholeDomain(Domain):
@@ -184,16 +194,18 @@ class WholeDomain(Domain):
         """A fresh label propagator p_φ with its attention."""
         return LabelNetwork(self.problem, s, generator).to(self.problem.device)
 
-    def start_graph(self, name: str) -> QGraph:
+    def start_graph(self, name: str, s: Settings) -> QGraph:
         """The graph of pre-training: the plain one, or every node alone (``features``)."""
-        plain = loops_only if name == "features" else gcn_adjacency
-        adjacency = plain(self.problem.structure, self.problem.device)
+        structure, device = self.problem.structure, self.problem.device
+        if name == "features":
+            adjacency = loops_only(structure, device)
+        else:
+            adjacency = gcn_adjacency(structure, device, start_norm(s.propagator))
         return WholeQGraph(adjacency, self.problem, {"weights": {"used": adjacency.values}})
 
     def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
         """Lines 7 to 9 and the KL of line 11."""
-        draw = p.learner(labels)
-        return lambda view, key: draw(key)
+        return p.learner(labels)
 
     def infer(self, p: LabelNetwork, labels: Tensor, s: Settings, key: Key) -> tuple[Tensor, QGraph]:
         """Lines 13 and 14: p's posterior [N, C], and the graph of A^stable."""

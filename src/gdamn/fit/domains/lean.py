@@ -30,15 +30,12 @@ from ...model.attention import stable
 from ...model.fitted_state import edge_arrays
 from ...model.inputs import feature_block
 from ...model.label_network import LabelNetwork
-from ...model.problem import Problem, check_learnable, known_labels
+from ...model.problem import Problem, check_learnable, known_labels, without_isolated
 from ...model.settings import Settings
 from ..em import EM
 from ..training import Watch
 from .domain import WholeDomain
 from .memory import edges_fit
-
-LOWEST = 0.05
-"""The smallest soft temperature: the scores' exponentials are taken as they are, which must not overflow."""
 
 
 def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
@@ -49,7 +46,6 @@ def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
         "start=similar": s.start == "similar",
         "hard=False": not s.hard,
         "soft=False": not s.soft,
-        f"soft_temperature below {LOWEST}": s.soft_temperature < LOWEST,
         "reweight_samples": s.reweight_samples > 0,
         "beta=auto": s.beta == "auto",
     }
@@ -88,27 +84,27 @@ class FusedLabelNetwork(LabelNetwork):
     """p, whose weights on the edges are made in one loop."""
 
     def inputs(self, labels: Tensor) -> Inputs:
-        """What is constant while Ŷ is."""
+        """What is constant while Ŷ is, from :meth:`attention_labels`."""
         assert self.hard is not None
-        assert self.soft is not None
         weights = as_tensor(self.problem.structure.weights) if self.weighted else torch.empty(0)
         known = F.normalize(labels, dim=1, eps=1e-12)
-        temperatures = -1 / self.soft.temperature, self.hard.temperature
-        return Inputs(self.problem.structure.pattern, weights, labels, known, *temperatures, self.s.prior_clamp)
+        numbers = -1.0, self.hard.temperature, self.s.prior_clamp
+        return Inputs(self.problem.structure.pattern, weights, labels, known, *numbers)
 
     def ends(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Ŷ Q [N, C] and h / |h| [N, m]: what a hard logit and a soft score are products of."""
+        """Ŷ Q [N, C], from :meth:`attention_labels`, and h / |h| [N, m]: a hard logit's and a soft score's factors."""
         assert self.hard is not None
         assert self.soft is not None
         return self.hard.turned(labels), self.soft.units(self.problem.x)
 
-    def learner(self, labels: Tensor) -> Callable[[Key], tuple[Tensor, Tensor | None]]:
+    def learner(self, labels: Tensor) -> Callable[[object, Key], tuple[Tensor, Tensor | None]]:
         """Weights of a draw and the KL to the prior."""
+        labels = self.attention_labels(labels)
         inputs, pattern = self.inputs(labels), self.problem.structure.pattern
         nodes = pattern.shape[0]
         count = pattern.num_entries - nodes if self.s.kl_per == "edge" else nodes
 
-        def draw_one(key: Key) -> tuple[Tensor, Tensor | None]:
+        def draw_one(_: object, key: Key) -> tuple[Tensor, Tensor | None]:
             weights, kl = SampledAttention.apply(*self.ends(labels), inputs, key)  # type: ignore[no-untyped-call]
             return weights, kl / max(count, 1)
 
@@ -116,6 +112,7 @@ class FusedLabelNetwork(LabelNetwork):
 
     def drawer(self, labels: Tensor) -> Callable[[Key], Tensor]:
         """The weights of one draw after the other."""
+        labels = self.attention_labels(labels)
         inputs, (turned, unit) = self.inputs(labels), self.ends(labels)
         return lambda key: draw(inputs, turned, unit, key)[0]
 
@@ -136,7 +133,7 @@ class FusedLabelNetwork(LabelNetwork):
         by its inverse and shifts the scores: their last bits differ.
         """
         assert self.hard is not None
-        structure = self.problem.structure
+        structure, labels = self.problem.structure, self.attention_labels(labels)
         hard = self.hard.probabilities(structure, self.hard.logits(structure, labels))
         return hard, draw(self.inputs(labels), *self.ends(labels), None)[0]
 
@@ -164,6 +161,7 @@ def fit_lean(graph: Graph, s: Settings, watch: Watch, device: torch.device) -> d
     x = feature_block(graph.features, s.normalize, s.dropout_input, device)
     known = known_labels(graph, device, str(s.class_weight))
     problem = Problem(structure=lean_structure(graph), x=x, device=device, **known)
+    problem = without_isolated(problem, s.start, s.isolated)
     em = EM(LeanDomain(problem), s, watch).run()
     best = watch.best_state
     if best is None or "posterior" not in best or not edges_fit(len(graph.indices)):

@@ -1,9 +1,10 @@
 """What few labels say by themselves: cross-fitted logistic regressions on multi-hop features.
 
-``features.py`` has the features, ``logistic.py`` the regression, ``cross_fitting.py`` the folds, ``opinion.py`` the
-weighted mean of the candidates, which EM starts from where a graph has no validation nodes (em.py).
+``features.py`` has the features, ``labels.py`` propagated labels, ``logistic.py`` the regression, ``cross_fitting.py``
+the folds, ``opinion.py`` the weighted mean of the candidates, which EM starts from where a graph has no validation
+nodes (em.py).
 """
 
-from .opinion import Opinion, multihop_opinion
+from .opinion import Opinion, describe, multihop_opinion
 
-__all__ = ["Opinion", "multihop_opinion"]
+__all__ = ["Opinion", "describe", "multihop_opinion"]

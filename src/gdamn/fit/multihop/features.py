@@ -7,8 +7,9 @@ holds the leading right singular vectors of X stacked on Â² X, both scaled ali
     hops-k:  Â^k X V                                             (SGC, Wu et al. 2019)
     ppr-α:   α Σ_{k<K} (1 - α)^k Â^k X V + (1 - α)^K Â^K X V      (APPNP, Klicpera et al. 2019)
 
-Rows are scaled to length 1 again, in ``centred`` ones after the mean row was taken away. ``structure`` needs no
-features: the leading eigenvectors of Â, scaled by their eigenvalues.
+The ``similar`` PageRanks are those over the graph whose edges weigh as their ends' features agree: wrong edges count
+less there. Rows are scaled to length 1 again, in ``centred`` ones after the mean row was taken away. ``structure``
+needs no features: the leading eigenvectors of Â, scaled by their eigenvalues.
 
 Directions, mean rows and eigenvectors are those of the nodes that have edges. No hop makes the row of an isolated node
 shorter, and each is an eigenvector of its own, so that many of them would decide what the others are described by.
@@ -72,8 +73,14 @@ def multihop_features(structure: Structure, x: Block, device: torch.device, seed
         yield depth.name, depth.h
 
 
-def depths(structure: Structure, x: Block, nodes: Tensor, seed: int) -> Iterator[Depth]:
-    """Every depth, with the rows that ``nodes`` [A] would have if they had no edges: Â^k X V = X V for all k."""
+def depths(
+    structure: Structure, x: Block, nodes: Tensor, seed: int, similar: Structure | None = None
+) -> Iterator[Depth]:
+    """Every depth, with the rows that ``nodes`` [A] would have if they had no edges: Â^k X V = X V for all k.
+
+    Args:
+        similar: A + I whose edges weigh as their ends' features agree; PageRanks over it are depths, too.
+    """
     device = nodes.device
     adjacency, generator = gcn_adjacency(structure, device), torch.Generator().manual_seed(seed)
     count, isolated = structure.pattern.shape[0], isolated_nodes(structure, device)
@@ -89,18 +96,31 @@ def depths(structure: Structure, x: Block, nodes: Tensor, seed: int) -> Iterator
         return Depth(f"{name} centred", shifted(h, middle, isolated), shifted(own, middle, slice(None)))
 
     yield plain("features", h)
-    totals = {alpha: alpha * h for alpha in TELEPORTS}
+    step = h
+    for hop in (1, 2):
+        step = adjacency.propagate(step, None)
+        yield centred(f"hops-{hop}", step)
+    for kind, over in (("", adjacency), ("similar ", None if similar is None else gcn_adjacency(similar, device))):
+        for alpha, total in pageranks(over, h) if over is not None else ():
+            yield plain(f"{kind}ppr-{alpha}", total)
+            yield centred(f"{kind}ppr-{alpha}", total)
+    vectors = eigenvectors(adjacency, min(width // 2, count - len(isolated)), isolated, generator)
+    yield Depth("structure", vectors, torch.zeros(len(own), vectors.shape[1], device=device))
+
+
+def pageranks(adjacency: Adjacency, h: Tensor) -> Iterator[tuple[float, Tensor]]:
+    """α and the personalised PageRank of features h [N, d] for each α."""
+    totals = {alpha: coefficient(alpha, 0) * h for alpha in TELEPORTS}
     for hop in range(1, HOPS + 1):
         h = adjacency.propagate(h, None)
         for alpha, total in totals.items():
-            total += (alpha if hop < HOPS else 1.0) * (1 - alpha) ** hop * h
-        if hop <= 2:
-            yield centred(f"hops-{hop}", h)
-    for alpha, total in totals.items():
-        yield plain(f"ppr-{alpha}", total)
-        yield centred(f"ppr-{alpha}", total)
-    vectors = eigenvectors(adjacency, min(width // 2, count - len(isolated)), isolated, generator)
-    yield Depth("structure", vectors, torch.zeros(len(own), vectors.shape[1], device=device))
+            total += coefficient(alpha, hop) * h
+    yield from totals.items()
+
+
+def coefficient(alpha: float, hop: int) -> float:
+    """How much a walk of this many hops counts in a personalised PageRank; the longest stands for all longer ones."""
+    return (alpha if hop < HOPS else 1.0) * (1 - alpha) ** hop
 
 
 def isolated_nodes(structure: Structure, device: torch.device) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -40,8 +43,17 @@ def fit_logistic(x: Tensor, targets: Tensor, weights: Tensor, penalty: float, st
 
     first = np.zeros(shape).reshape(-1) if start is None else start.reshape(-1).numpy()
     options = {"maxiter": ITERATIONS, "ftol": 1e-9, "gtol": 1e-5}
-    solution = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
+    with libraries().limit(limits=1, user_api="blas"):
+        solution = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
     return torch.from_numpy(solution.x).reshape(shape)
+
+
+@cache
+def libraries() -> Any:
+    """BLAS as it is loaded. L-BFGS adds up short vectors, for which threads of it cost three times what they do."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def log_probabilities(x: Tensor, w: Tensor) -> Tensor:

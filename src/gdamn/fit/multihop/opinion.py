@@ -1,4 +1,4 @@
-"""The opinion of few labels: a weighted mean of logistic regressions on multi-hop features.
+"""The opinion of few labels: a weighted mean of logistic regressions on multi-hop features, and of propagated labels.
 
 With five labels a class, the one candidate of the highest cross-fitted accuracy is often chosen by luck. All candidates
 therefore have a say: candidate k, with prior weight π_k, weighs
@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...model.problem import Problem
-from ...model.temperature import fit_temperature
-from .cross_fitting import cross_fit, held_out_log_probabilities, splits
+from ...model.problem import Labelled, Problem
+from ...model.temperature import fit_temperature, matching_temperature
+from .cross_fitting import cross_fit, held_out_log_probabilities, marks, splits
 from .features import Depth, depths
+from .labels import propagated_labels
 from .logistic import log_probabilities
 
 PENALTIES = (3.0, 1.0, 0.3, 0.1)
@@ -31,8 +34,8 @@ PENALTIES = (3.0, 1.0, 0.3, 0.1)
 
 PENALTY_PRIOR = (0.3, 0.4, 0.2, 0.1)
 
-PRIOR = {"features": 0.2, "hops-1 centred": 0.05, "hops-2 centred": 0.05, "structure": 0.02}
-"""Prior weights of the features; personalised PageRanks share the rest."""
+PRIOR = {"features": 0.2, "hops-1 centred": 0.05, "hops-2 centred": 0.05, "structure": 0.02, "labels": 0.05}
+"""Prior weights of the views; personalised PageRanks share the rest."""
 
 TEMPER = 0.5
 """τ, how much of the cross-fitted log-likelihood counts."""
@@ -84,12 +87,12 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A regression on one kind of features.
+    """A regression on one view.
 
     Attributes:
-        features: their name.
-        penalty: L2.
-        coefficients: [d + 1, C] from all labels.
+        features: the view's name.
+        penalty: L2; 0 for propagated labels, which are no regression.
+        coefficients: [d + 1, C] from all labels; those of propagated labels leave the view as it is.
         temperature: that calibrates it.
         held_out: [L, C] calibrated log-probabilities by models that have not seen the node's label.
         score: log of its weight, up to a constant.
@@ -123,7 +126,10 @@ class Mixture:
         return torch.stack([weight * each.held_out.exp() for each, weight in both]).sum(0)
 
 
-def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: int = 0) -> Opinion:
+@torch.no_grad()
+def multihop_opinion(
+    problem: Problem, row_weights: Tensor | None = None, seed: int = 0, labels: bool = True
+) -> Opinion:
     """The opinion about every node; only the labels of training nodes are read.
 
     Nodes without edges have a mixture of their own: the same regressions, calibrated and weighed by what they say of
@@ -132,21 +138,25 @@ def multihop_opinion(problem: Problem, row_weights: Tensor | None = None, seed: 
 
     Args:
         row_weights: [L] of the labelled nodes; None: all the same.
+        labels: propagated labels have a say. Where labels are on trial they don't: they carry wrong ones along.
     """
     known = known_nodes(problem, row_weights, seed)
     isolated = torch.from_numpy(np.flatnonzero(problem.structure.isolated)).to(problem.device)
     compared = problem.train if len(isolated) else isolated
+    views = partial(depths, problem.structure, problem.x, compared, seed, problem.weighed_by_features().structure)
 
-    pairs = [
-        pair
-        for depth in depths(problem.structure, problem.x, compared, seed)
-        for pair in regressions(depth, depth.h[problem.train], known)
-    ]
+    pairs: list[tuple[Candidate, Candidate | None]] = []
+    for depth in views():
+        pairs += regressions(depth, depth.h[problem.train], known)
+    reach, unseen = propagated_labels(
+        problem.structure, problem.train, known.targets * known.rows[:, None], known.left_out, len(compared)
+    )
+    pairs += [by_labels(reach, unseen, known)] if labels else []
     every = Mixture([first for first, _ in pairs])
     alone = Mixture([second for _, second in pairs if second is not None])
 
     total, lonely = torch.zeros_like(problem.labels), torch.zeros_like(problem.labels[isolated])
-    for depth in depths(problem.structure, problem.x, compared, seed):
+    for depth in chain(views(), [reach]):
         every.add_to(total, depth.name, depth.h)
         alone.add_to(lonely, depth.name, depth.h[isolated])
     held_out = every.held_out()
@@ -185,16 +195,55 @@ def regressions(depth: Depth, h: Tensor, known: Known) -> Iterator[tuple[Candida
         yield first, second
 
 
-def judged(name: str, number: int, w: Tensor, unseen: Tensor, known: Known) -> Candidate:
-    """A candidate with the temperature and the score that its held-out log-probabilities [L, C] give it."""
+def by_labels(reach: Depth, unseen: Tensor, known: Known) -> tuple[Candidate, Candidate | None]:
+    """Propagated labels as a candidate: as they are, and for nodes without edges, of which they know nothing."""
+    classes = unseen.shape[1]
+    identity = F.pad(torch.eye(classes, dtype=torch.float64), (0, 0, 0, 1))
+    first = judged(reach.name, None, identity, unseen, known)
+    if not len(reach.alone):
+        return first, None
+    uniform = torch.full_like(unseen, -float(np.log(classes)))
+    return first, judged(reach.name, None, identity, uniform, known)
+
+
+def judged(name: str, number: int | None, w: Tensor, unseen: Tensor, known: Known) -> Candidate:
+    """A candidate with the temperature and the score that its held-out log-probabilities [L, C] give it.
+
+    Args:
+        number: of the penalty; None for what is no regression.
+    """
     classes, judged = known.targets.argmax(1).numpy(), known.left_out.any(0).numpy()
     t = fit_temperature(unseen.exp().numpy()[judged], classes[judged]).value  # 1 where none is judged
     calibrated = F.log_softmax(unseen / t, dim=1)
     score = np.log(prior(name, number)) + TEMPER * float(known.rows @ (known.targets * calibrated).sum(1))
-    return Candidate(name, PENALTIES[number], w, t, calibrated, score)
+    return Candidate(name, 0.0 if number is None else PENALTIES[number], w, t, calibrated, score)
 
 
-def prior(name: str, penalty: int) -> float:
+def prior(name: str, penalty: int | None) -> float:
     """π of a candidate."""
     others = (1 - sum(PRIOR.values())) / 6
-    return PRIOR.get(name, others) * PENALTY_PRIOR[penalty]
+    return PRIOR.get(name, others) * (1.0 if penalty is None else PENALTY_PRIOR[penalty])
+
+
+def describe(opinion: Opinion, problem: Labelled, logits: Tensor) -> dict[str, Any]:
+    """What cross-fitting says of a fit that started from the opinion: its accuracy, and the temperature of q.
+
+    The temperature makes q as sure of the other nodes, on average, as the calibrated opinion is.
+
+    Args:
+        logits: [N, C] of q.
+    """
+    if not opinion.judged.any():
+        return {}
+    rest = problem.rest
+    probabilities = F.softmax(logits[rest], dim=1).cpu().numpy()
+    confidence = opinion.probabilities[rest].amax(1).mean().item() if len(rest) else 1.0
+    return {
+        "cross_fitted": {
+            "accuracy": opinion.accuracy(problem.train_labels),
+            "nodes": int(opinion.judged.sum()),
+            **marks(opinion.held_out, problem.train_labels),
+        },
+        "temperature": matching_temperature(probabilities, confidence),
+        "start_graph": opinion.graph,
+    }

@@ -8,13 +8,14 @@ its weights.
 from __future__ import annotations
 
 from .appnp import APPNP
-from .build import MAKERS, draws, make_propagator
+from .build import MAKERS, draws, make_propagator, start_norm
 from .common import initialise
 from .dagnn import DAGNN
 from .gat import GAT
 from .gcn import GCN
 from .gcnii import GCNII
 from .mlp import MLP
+from .pagerank import Pagerank, Walk
 from .random import RandomPropagation, without_nodes
 from .sage import SAGE
 
@@ -27,9 +28,12 @@ __all__ = [
     "MAKERS",
     "MLP",
     "SAGE",
+    "Pagerank",
     "RandomPropagation",
+    "Walk",
     "draws",
     "initialise",
     "make_propagator",
+    "start_norm",
     "without_nodes",
 ]

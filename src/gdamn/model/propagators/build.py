@@ -17,6 +17,7 @@ from .dagnn import DAGNN
 from .gat import GAT
 from .gcn import GCN
 from .gcnii import GCNII
+from .pagerank import Pagerank, Walk
 from .random import RandomPropagation
 from .sage import SAGE
 
@@ -32,7 +33,21 @@ MAKERS: dict[str, Maker] = {
     "random": lambda w, c, s: RandomPropagation(
         w, s.hidden, c, s.layers, s.dropout_hidden, s.steps, s.drop_node, s.batch_norm
     ),
+    "pagerank": lambda w, c, s: Pagerank(
+        w[0],
+        s.hidden,
+        c,
+        s.layers,
+        s.dropout_hidden,
+        Walk(s.steps, s.teleport, s.top_k, s.push_threshold, s.drop_node),
+        s.batch_norm,
+    ),
 }
+
+
+def start_norm(propagator: str) -> str:
+    """How the graph of pre-training is normalised for a propagator (:func:`..adjacency.gcn_adjacency`)."""
+    return "row" if propagator == "pagerank" else "sym"
 
 
 def make_propagator(
@@ -50,9 +65,7 @@ def make_propagator(
 
 
 def draws(network: nn.Module, adjacency: Adjacency, blocks: Sequence[Block], key: Key, count: int) -> list[Tensor]:
-    """Logits [N, C] of ``count`` passes with independent noise."""
-    if count == 1:
-        return [network(adjacency, blocks, key)]
+    """Logits [N, C] of several passes with independent noise."""
     keys = [key.fold(i) for i in range(count)]
     if isinstance(network, RandomPropagation):
         return network.draws(adjacency, blocks, keys)

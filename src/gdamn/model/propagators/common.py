@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -24,13 +25,6 @@ def initialise(weights: Sequence[Tensor], how: str, generator: torch.Generator) 
             w.copy_((torch.rand(w.shape, generator=generator) * 2 - 1) * bound)
 
 
-def initialise_layers(first: Iterable[Tensor], later: Iterable[Tensor], how: str, generator: torch.Generator) -> None:
-    """Start the first layer, given in parts, and each of those that follow."""
-    initialise(list(first), how, generator)
-    for weight in later:
-        initialise([weight], how, generator)
-
-
 def new_weights(shapes: Iterable[tuple[int, int]]) -> nn.ParameterList:
     """Weight matrices of these shapes, to be started by :func:`initialise`."""
     return nn.ParameterList([nn.Parameter(torch.empty(a, b)) for a, b in shapes])
@@ -48,9 +42,41 @@ def child(key: Key | None, part: int | str) -> Key | None:
 
 def side_by_side(blocks: Sequence[Block], weights: Iterable[Tensor], key: Key | None) -> Tensor:
     """[B_1‖B_2‖…] W, with W given as one part per block: [N, H]; each block with its own dropout."""
-    place = child(key, "input")
+    input_key = child(key, "input")
     total: Tensor | None = None
     for i, (block, weight) in enumerate(zip(blocks, weights, strict=True)):
-        total = block.linear(weight, child(place, i), total)
+        total = block.linear(weight, child(input_key, i), total)
     assert total is not None
     return total
+
+
+class Layers(nn.Module):
+    """The weights of a network of linear layers: ``first`` with a part per input block, ``later``, ``bias``, ``norms``.
+
+    Args:
+        widths: columns of each input block, or of the only one.
+        hidden, classes, layers: sizes.
+        rate: dropout of hidden layers.
+        batch_norm: normalise between the layers.
+    """
+
+    side = 1
+    """Matrices side by side in each weight."""
+
+    def __init__(
+        self, widths: int | Sequence[int], hidden: int, classes: int, layers: int, rate: float, batch_norm: bool = False
+    ) -> None:
+        super().__init__()
+        blocks = [widths] if isinstance(widths, int) else list(widths)
+        sizes = [sum(blocks)] + [hidden] * (layers - 1) + [classes]
+        self.first = new_weights((width, self.side * sizes[1]) for width in blocks)
+        self.later = new_weights((rows, self.side * columns) for rows, columns in pairwise(sizes[1:]))
+        self.bias = new_biases(sizes[1:])
+        self.norms = nn.ModuleList([nn.BatchNorm1d(size) for size in sizes[1:-1]] if batch_norm else [])
+        self.rate = rate
+
+    def initialise(self, how: str, generator: torch.Generator) -> None:
+        """Start each of the matrices; biases stay 0."""
+        for parts in (list(self.first), *([weight] for weight in self.later)):
+            for matrices in zip(*(part.detach().chunk(self.side, 1) for part in parts), strict=True):
+                initialise(matrices, how, generator)

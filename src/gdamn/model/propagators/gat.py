@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ...kernels import Key, dropout, edge_softmax, sddmm, spmm
 from ..adjacency import Adjacency
 from ..inputs import Block
-from .common import child, initialise, initialise_layers, new_biases, new_weights, side_by_side
+from .common import child, initialise, new_biases, new_weights, side_by_side
 
 SLOPE = 0.2
 """Of the LeakyReLU on attention scores."""
@@ -51,7 +51,9 @@ class GAT(nn.Module):
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
-        initialise_layers(self.first, self.later, how, generator)
+        initialise(list(self.first), how, generator)
+        for weight in self.later:
+            initialise([weight], how, generator)
         for vectors in (*self.target, *self.source):
             for vector in vectors.detach():
                 initialise([vector[:, None]], how, generator)

@@ -55,9 +55,9 @@ class GCNII(nn.Module):
         start = torch.relu(side_by_side(blocks, self.first, key) + self.bias[0])
         h = dropout(start, self.rate, child(key, "start"))
         for layer, weight in enumerate(self.later):
-            place = child(key, layer)
-            mixed = torch.lerp(adjacency.propagate(h, child(place, "edges")), start, self.alpha)
+            layer_key = child(key, layer)
+            mixed = torch.lerp(adjacency.propagate(h, child(layer_key, "edges")), start, self.alpha)
             h = torch.lerp(mixed, mixed @ weight, math.log(self.theta / (layer + 1) + 1))
-            h = relu_dropout(h, self.rate, place)
+            h = relu_dropout(h, self.rate, layer_key)
         logits: Tensor = h @ self.last + self.bias[1]
         return logits

@@ -65,8 +65,8 @@ class RandomPropagation(nn.Module):
 
 def without_nodes(product: Tensor, rate: float, key: Key | None) -> Tensor:
     """Rows left out with probability ``rate`` and not scaled up: [N, H]; their mean (1 - rate) without a key."""
-    kept = 1 - rate
+    share = 1 - rate
     if key is None:
-        return product * kept
+        return product * share
     rows = torch.ones(len(product), 1, device=product.device)
-    return product * (dropout(rows, rate, key.fold("nodes")) * kept)
+    return product * (dropout(rows, rate, key.fold("nodes")) * share)

@@ -143,18 +143,20 @@ def compare(
         by_name = {spec.method: spec for spec in specs}
         done, failed = set(records), dict[Fit, str]()
 
-        def keep(fit: Fit, result: dict[str, Any]) -> None:
-            if "failed" in result:
-                failed[fit] = result["failed"]
-            else:
-                store.save(fit_work(by_name[fit[0]], fit[1]), result)
-                done.add(fit)
-            if watch.finished is not None:
-                watch.finished(fit, result)
-
         work = partial(fit_one, out, by_name, data_root)
-        with stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"):
-            pool.run_each(work, missing, jobs=jobs, threads=threads, progress=watch.progress, finished=keep)
+        with (
+            stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"),
+            pool.handed_out(work, missing, jobs, threads, watch.progress) as each,
+        ):
+            for fit, fitted in each:
+                result = fitted()
+                if "failed" in result:
+                    failed[fit] = result["failed"]
+                else:
+                    store.save(fit_work(by_name[fit[0]], fit[1]), result)
+                    done.add(fit)
+                if watch.finished is not None:
+                    watch.finished(fit, result)
     return summarise(specs, find_finished(store, specs, force=True), failed)
 
 

@@ -31,10 +31,10 @@ def check_data(store: Store, spec: RunSpec) -> None:
         record = store.read_record(str(path.relative_to(store.folder)))
         if record is None or not is_spec(record["config"]):
             continue
-        kept = {key: record["config"].get(key) for key in DATA_KEYS}
-        if kept != expected:
+        stored = {key: record["config"].get(key) for key in DATA_KEYS}
+        if stored != expected:
             raise OutputError(
-                f"'{store.folder}' holds a comparison on {data_name(kept)}, not on {data_name(expected)}; "
+                f"'{store.folder}' holds a comparison on {data_name(stored)}, not on {data_name(expected)}; "
                 "choose another --out."
             )
         return
@@ -53,5 +53,8 @@ def data_name(config: dict[str, Any]) -> str:
     """A data set with what was changed of it, as on the command line."""
     noise = f" --noise {config['noise']:g}" if config.get("noise") else ""
     changed = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
-    options = "".join(f" --split {value}" if key == "split" else f" --option {key}={value}" for key, value in changed)
-    return f"{config['dataset']}{noise}{options}"
+    options = [
+        f" --split {value}" if key == "split" and not isinstance(value, str) else f" --option {key}={value}"
+        for key, value in changed
+    ]
+    return f"{config['dataset']}{noise}{''.join(options)}"

@@ -22,16 +22,23 @@ def start_record(best: Mapping[str, Any]) -> dict[str, Any]:
     if best.get("start") != "multihop" and "cross_fitted" not in best:
         return {}
     known = best.get("cross_fitted") or {}
-    return {"multihop": True, **{f"cross_fitted_{key}": known[key] for key in ("accuracy", "nodes") if key in known}}
+    corrected = (best.get("label_noise") or {}).get("corrected")  # labels that were judged by themselves
+    keys = ("accuracy", "nodes") if corrected else ("accuracy", "nodes", "right")
+    return {"multihop": True, **{f"cross_fitted_{key}": known[key] for key in keys if key in known}}
 
 
-def of_run(read_graph: Callable[[], Graph], seed: int, start: bool) -> dict[str, Any]:
+def known_start(result: Mapping[str, Any]) -> bool | str:
+    """What a seed's result says of its start: which labels it had right, or whether it was multi-hop regressions."""
+    return result.get("cross_fitted_right") or bool(result.get("multihop"))
+
+
+def of_run(read_graph: Callable[[], Graph], seed: int, start: bool | str) -> dict[str, Any]:
     """The reference of a run whose models are trained; a problem with it is told in place of numbers.
 
     Args:
         read_graph: gives the graph of the seed.
         seed: the first of the run.
-        start: whether gdamn started from multi-hop regressions.
+        start: whether gdamn started from multi-hop regressions, or which labels they had right.
     """
     from .table import reference
 

@@ -29,11 +29,12 @@ FEWEST = 8
 """Judged labels below which nothing is said."""
 
 
-def reference(graph: Graph, *, start: bool, seed: int) -> dict[str, Any]:
+def reference(graph: Graph, *, start: bool | str, seed: int) -> dict[str, Any]:
     """Simple methods on the training labels of a graph, cross-fitted.
 
     Args:
-        start: whether the regressions that gdamn starts from are judged as well.
+        start: whether the regressions that gdamn starts from are judged as well; a fit that has done so gives its
+            marks (fit/multihop/cross_fitting.py), and they aren't fitted again.
         seed: of the folds: the run's first, so that they are those of gdamn's start.
     """
     if graph.num_nodes > MOST_NODES:
@@ -50,7 +51,7 @@ def reference(graph: Graph, *, start: bool, seed: int) -> dict[str, Any]:
         **judging.regressions(graph, folds),
         "lpa": judging.estimator("lpa", graph, folds, seed),
         **({"gcn": judging.estimator("gcn", graph, folds[:GCN_FOLDS], seed)} if with_gcn else {}),
-        **({"start": judging.start(graph, folds, seed)} if start else {}),
+        **({"start": judging.start(graph, folds, seed, start)} if start else {}),
     }
     notes = []
     if labels > MOST_LABELS:

@@ -60,9 +60,7 @@ def edges_verdict(rows: Mapping[str, Judged], structural: bool) -> dict[str, Any
     if structural:
         sentence = "The features are made from the edges, so the folds can't tell what the edges are worth."
         return {"verdict": "not asked", "sentence": sentence}
-    tests = {name: paired(rows[name], rows["logreg"]) for name in ("sgc-2", "sgc-4")}
-    name = best(tests)
-    test = tests[name]
+    name, test = best({name: paired(rows[name], rows["logreg"]) for name in ("sgc-2", "sgc-4")})
     verdict = direction(test, "help", "hurt")
     shares = f"with them ({TITLES[name]}) {share(test, 0)} are right, on features alone {share(test, 1)}"
     why = evidence(test, "with edges", "without")
@@ -82,9 +80,7 @@ def gdamn_verdict(rows: Mapping[str, Judged]) -> dict[str, Any]:
             "nodes; gdamn compare sets methods side by side on held-out nodes."
         )
         return {"verdict": "not asked", "sentence": sentence}
-    tests = {name: paired(rows[name], rows["start"]) for name in SIMPLE if name in rows}
-    name = best(tests)
-    test = tests[name]
+    name, test = best({name: paired(rows[name], rows["start"]) for name in SIMPLE if name in rows})
     verdict = direction(test, "behind", "ahead")
     shares = f"{share(test, 0)} are right by {TITLES[name]}, {share(test, 1)} by gdamn's start"
     why = evidence(test, "by the first", "by the second")
@@ -96,20 +92,20 @@ def gdamn_verdict(rows: Mapping[str, Judged]) -> dict[str, Any]:
     return {"method": name, **test, "verdict": verdict, "sentence": f"{opening}: {shares} ({why})."}
 
 
-def best(tests: dict[str, dict[str, Any]]) -> str:
-    """The method furthest ahead in its test; p-values are raised for the number of tests (Holm) before.
+def best(tests: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """The method furthest ahead in its test, and that test; p-values are raised for the number of tests (Holm) before.
 
     A method of a smaller share that is clearly ahead comes before one that may be so by luck.
     """
     for name, p in zip(tests, holm([test["p"] for test in tests.values()]), strict=True):
         tests[name]["p"] = p
 
-    def lead(name: str) -> tuple[bool, float]:
-        test = tests[name]
+    def lead(entry: tuple[str, dict[str, Any]]) -> tuple[bool, float]:
+        test = entry[1]
         mine, other = test["right_alone"]
         return mine > other and test["p"] < SURE, (mine - other) / max(test["nodes"], 1)
 
-    return max(tests, key=lead)
+    return max(tests.items(), key=lead)
 
 
 def direction(test: Mapping[str, Any], first: str, second: str) -> str:

@@ -22,10 +22,9 @@ from ....model.objectives import structure_prior, weighed_kl
 from ....model.problem import Problem
 from ....model.propagators.gcn import GCN
 from ....model.settings import Settings
-from ...checkpoint import Part
-from ...checkpoint_file import Tree
 from ...em import EM
-from ...training import Record, Steps, Watch
+from ...mini_batches import in_batches
+from ...training import Steps, Watch
 from .. import domain
 from ..domain import Domain, Epochs, QGraph, Structures
 from ..memory import edges_fit
@@ -91,19 +90,19 @@ class BatchedDomain(Domain):
         p.weighted = self.large.weighted or self.batches.weighs
         return p.to(self.large.device)
 
-    def start_graph(self, name: str) -> QGraph:
+    def start_graph(self, name: str, s: Settings) -> QGraph:
         """The plain graph, or every node alone."""
         weigh = exact.loop_weights if name == "features" else exact.gcn_weights(self.large)
         return BatchedQGraph(self.large, weigh, weigh)
 
     def structures(self, p: LabelNetwork, labels: Tensor) -> Structures:
         """Lines 7 to 9 and the KL of line 11, on views."""
-        s, counts = p.s, self.large.counts
+        s, counts, attended = p.s, self.large.counts, p.attention_labels(labels)
         count = counts.edges if s.kl_per == "edge" else counts.nodes
 
         def draw(view: domain.View, key: Key) -> tuple[Tensor, Tensor | None]:
             seen = cast(View, view)
-            p.problem, known = seen.problem, seen.rows(labels)
+            p.problem, known = seen.problem, seen.rows(attended)
             logits = p.hard_logits(known)
             weights = p.sampled_weights(logits, p.soft_scores(), key)
             if logits is None:
@@ -137,43 +136,23 @@ class BatchedDomain(Domain):
     def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """Epochs over all batches: a step each, or one with the gradients of all (``accumulate``)."""
         per_epoch = 1 if s.accumulate else len(self.batches)
-        key, part = epochs.key, epochs.part
-        sums: dict[str, float] = {}
-        at, began = 0, 0.0
+        key = epochs.key.fold("batches")
 
-        def loss(step: Key) -> dict[str, Tensor]:
+        def loss(at: int, step: Key) -> dict[str, Tensor]:
             epoch, place = divmod(at, per_epoch)
             if not s.accumulate:
-                view = self.batches.view(self.viewer, epoch, place, key.fold("batches"))
+                view = self.batches.view(self.viewer, epoch, place, key)
                 return {name: value * per_epoch for name, value in epochs.losses(view, step).items()}
             total: dict[str, Tensor] = {}
             for batch in range(len(self.batches)):
-                losses = epochs.losses(self.batches.view(self.viewer, epoch, batch, key.fold("batches")), step)
+                losses = epochs.losses(self.batches.view(self.viewer, epoch, batch, key), step)
                 if batch + 1 < len(self.batches):
                     losses["loss"].backward()  # type: ignore[no-untyped-call]
                     losses = {name: value.detach() for name, value in losses.items()}
                 total = {name: value + total.get(name, 0.0) for name, value in losses.items()}
             return total
 
-        def stepped(_: int, values: Record, started: float) -> None:
-            nonlocal at, sums, began
-            began = began if at % per_epoch else started
-            for name, value in values.items():
-                sums[name] = sums.get(name, 0.0) + value / per_epoch
-            at += 1
-            if at % per_epoch == 0:
-                done, sums = sums, {}
-                epochs.after(at // per_epoch - 1, done, began)
-
-        def save() -> Tree:
-            return {"part": part.save(), "at": at, "sums": sums}
-
-        def load(kept: Tree) -> None:
-            nonlocal at, sums
-            part.load(kept["part"])
-            at, sums = int(kept["at"]), dict(kept["sums"])
-
-        return Steps(epochs.count * per_epoch, loss, stepped, Part(save, load))
+        return in_batches(epochs.count, epochs.after, epochs.part, per_epoch, loss)
 
 
 def fit_batched(problem: LargeProblem, s: Settings, watch: Watch, mode: str) -> dict[str, NDArray[Any]]:

@@ -72,16 +72,17 @@ class Attention:
     """p's attention on the edges, for the label distributions Ŷ of one phase; its parameters must not change.
 
     Attributes:
-        labels: Ŷ [N, C].
-        turned: Ŷ Q [N, C], so that a hard logit is turned_i · ŷ_j.
+        labels: Ŷ [N, C]; attended: the same at the attention's temperature.
+        turned: attended Q [N, C], so that a hard logit is turned_i · attended_j.
         unit: h_i / |h_i| [N, m], so that a soft score is -unit_i · unit_j / τ.
     """
 
     @torch.no_grad()
     def __init__(self, p: LabelNetwork, problem: LargeProblem, s: Settings, labels: Tensor) -> None:
         self.p, self.problem, self.s, self.labels = p, problem, s, labels
+        self.attended = p.attention_labels(labels)
         if p.hard is not None:
-            self.turned = p.hard.turned(labels)
+            self.turned = p.hard.turned(self.attended)
         if p.soft is not None:
             self.unit = torch.empty(problem.num_nodes, s.projection, device=problem.device)
             for run, x in problem.x.blocks():
@@ -91,13 +92,13 @@ class Attention:
         """δ on the entries; 0 without soft attention."""
         if self.p.soft is None:
             return torch.zeros_like(entries.weights)
-        return entries.dots(self.unit, self.unit, -1 / self.p.soft.temperature)
+        return entries.dots(self.unit, self.unit, -1.0)
 
     def hard(self, entries: Entries) -> Tensor:
         """σ(ŷ_i Q ŷ_j), 1 on loops and without hard attention."""
         if self.p.hard is None:
             return torch.ones_like(entries.weights)
-        return keep_probabilities(entries.dots(self.turned, self.labels), ~entries.free)
+        return keep_probabilities(entries.dots(self.turned, self.attended), ~entries.free)
 
     def soft(self, block: RowBlock) -> Tensor:
         """The softmax of the scores over all neighbours."""
@@ -107,7 +108,7 @@ class Attention:
         """Lines 8 and 9 of Algorithm 1: the soft weights over one sampled structure, the same as the full batch's."""
         existing = block.weights
         if self.p.hard is not None:
-            logits = block.dots(self.turned, self.labels)
+            logits = block.dots(self.turned, self.attended)
             existing = existing * binary_concrete(logits, block.pair, block.free, self.p.hard.temperature, key)
         return edge_softmax(block.pattern, self.scores(block), existing)
 

@@ -143,8 +143,8 @@ class LargeProblem(Labelled):
         features = [x.indptr, x.indices, x.data] if sp.issparse(x) else [x]
         weights = [] if g.weights is None else [g.weights]
         tensors = self.labels, self.val, self.val_labels, self.class_weights
-        found = [t.cpu().numpy() for t in tensors if t is not None]
-        return [g.indptr, g.indices, *weights, *features, *found]
+        arrays = [t.cpu().numpy() for t in tensors if t is not None]
+        return [g.indptr, g.indices, *weights, *features, *arrays]
 
 
 def make_large(

@@ -32,8 +32,8 @@ class SharedCheckpoint(Checkpoint):
         assert self.share is not None
         group = self.share.group
         tree = super().read() if group.leads else None
-        told = group.tell(b"" if tree is None else to_bytes(tree))
-        return split(from_bytes(told, self.folder), self.share) if told else None
+        content = group.tell(b"" if tree is None else to_bytes(tree))
+        return split(from_bytes(content, self.folder), self.share) if content else None
 
     def due(self) -> bool:
         """Whether rank 0 thinks so."""
@@ -55,8 +55,8 @@ def gathered(tree: Tree, share: Share) -> Tree:
     def whole(part: Tensor, sizes: list[int]) -> Tensor:
         name = part.data_ptr(), part.shape
         if name not in known:
-            found = share.group.gather(part, sizes)
-            known[name] = part if found is None else found
+            whole = share.group.gather(part, sizes)
+            known[name] = part if whole is None else whole
         return known[name]
 
     return _mapped(tree, lambda x: whole(x, _sizes(share.nodes)), lambda x: whole(x, _sizes(share.entries)))

@@ -90,11 +90,11 @@ class Group:
             size = torch.tensor([len(content)], dtype=torch.int64, device=self.device)
             dist.broadcast(size, 0)
             text = torch.frombuffer(bytearray(content), dtype=torch.uint8) if self.leads and content else None
-            told = torch.empty(int(size), dtype=torch.uint8) if text is None else text
-            told = told.to(self.device)
-            if len(told):
-                dist.broadcast(told, 0)
-        return told.cpu().numpy().tobytes()
+            buffer = torch.empty(int(size), dtype=torch.uint8) if text is None else text
+            buffer = buffer.to(self.device)
+            if len(buffer):
+                dist.broadcast(buffer, 0)
+        return buffer.cpu().numpy().tobytes()
 
     def tell_word(self, word: Any) -> Any:
         """Plain data of rank 0, on every rank."""
@@ -106,9 +106,9 @@ class Group:
         sizes = torch.zeros(self.size, dtype=torch.int64, device=self.device)
         sizes[self.rank] = len(text)
         lengths = [int(n) for n in self.total(sizes)]
-        told = self.every(text, lengths).cpu().numpy().tobytes()
+        content = self.every(text, lengths).cpu().numpy().tobytes()
         ends = [sum(lengths[: r + 1]) for r in range(self.size)]
-        return [json.loads(told[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+        return [json.loads(content[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
     def set_patience(self, seconds: float) -> None:
         """Within fits a rank waits so long for another one; see :meth:`patiently` for elsewhere."""
@@ -171,10 +171,10 @@ def answering(rank: int | None = None) -> Iterator[None]:
     try:
         yield
     except RuntimeError as problem:
-        told = str(problem)
-        if not _LOST.search(told):
+        message = str(problem)
+        if not _LOST.search(message):
             raise
-        late = re.search(r"timed out|timeout", told, re.I)
+        late = re.search(r"timed out|timeout", message, re.I)
         how = "did not answer in time" if late else "ended or closed its connection"
         raise LostRankError(
             f"Another process of this run {how}, so that rank {dist.get_rank() if rank is None else rank} can't go on; "

@@ -114,6 +114,8 @@ def check_settings(s: Settings, device: torch.device, group: Group) -> None:
     """Refuse what can't be trained over several ranks."""
     if s.batch not in ("auto", "full"):
         raise ConfigError(f"Several ranks train on the whole graph; batch={s.batch} can't be set with them.")
+    if s.propagator == "pagerank":
+        raise ConfigError("propagator=pagerank trains in one process; several ranks need another propagator.")
     if s.batch_norm and (s.propagator, s.p_propagator) != ("gcn", "gcn"):
         raise ConfigError(
             "Over several ranks batch_norm=true works with the propagator gcn alone; "
@@ -159,6 +161,7 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
         train_labels=problem.train_labels[train],
         device=problem.device,
         class_weights=problem.class_weights,
+        class_names=problem.class_names,
         share=share,
         cosines=_cosines(problem.x, pattern, rows, outside) if s.start in ("auto", "similar") else None,
     )

@@ -386,10 +386,19 @@ def test_fits_from_before_a_setting_existed_are_used_again(tmp_path: Path) -> No
     store.save(fit_work(spec, 0), {"test_accuracy": 0.5})
     path = tmp_path / fit_work(spec, 0).path
     record = json.loads(path.read_text())
-    for name in BEFORE:
-        del record["config"]["settings"][name]
+    settings = record["config"]["settings"]
+    same = [name for name in BEFORE if settings[name] == BEFORE[name]]
+    assert [name for name in BEFORE if name not in same] == ["judge_edges"]  # the default has changed what is done
+    for name in same:
+        del settings[name]
     path.write_text(json.dumps(record))
     assert store.find(fit_work(spec, 0)) is not None
+    del settings["judge_edges"]
+    path.write_text(json.dumps(record))
+    with pytest.raises(OutputError, match="judge_edges is False there, True now"):
+        store.find(fit_work(spec, 0))
+    settings["judge_edges"] = True
+    path.write_text(json.dumps(record))
     other = make_specs("karate", ["gdamn"], [0], settings={"batch": "partition"})[0].resolved()
     with pytest.raises(OutputError, match="batch is auto there, partition now"):
         store.find(fit_work(other, 0))

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdamn import Graph, load
 
-SCHEDULE = {"pretrain_epochs": 40, "epochs": 30, "em_iterations": 1, "threads": 1}
+SCHEDULE = {"pretrain_epochs": 40, "epochs": 30, "em_iterations": 1, "threads": 1, "judge_edges": False}
 CUTTING = {"kl_weight": 5.0, "kl_per": "edge", "learning_rate": 0.05, "candidates": "em"}
 """So few epochs need this for the hard attention to cut edges."""
 

@@ -20,7 +20,7 @@ from ..fit.label_noise import corrected
 from ..fit.training import Progress, Record, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
-from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, put_back
+from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, edge_index, put_back
 from ..model.metrics import score_key
 from ..model.plus_settings import PlusSettings
 from ..model.presets import preset
@@ -223,7 +223,10 @@ def _tensors(graph: Graph, state: dict[str, Any]) -> dict[str, NDArray[Any]]:
         for network in ("q", "p")
         for name, value in (state.get(network) or {}).items()
     }
-    fitted = FittedState(probabilities=F.softmax(state["logits"], dim=1).cpu().numpy())
+    judged = {name: values[graph.structure.free] for name, values in (state.get("judged") or {}).items()}
+    index = edge_index(graph) if judged else None
+    probabilities = F.softmax(state["logits"], dim=1).cpu().numpy()
+    fitted = FittedState(probabilities=probabilities, edge_index=index, edge_weights=judged)
     if state.get("posterior") is None:
         return {**fitted.named(), **parameters}
     posterior, labels = state["posterior"].cpu().numpy(), state["labels"].cpu().numpy()

@@ -47,6 +47,7 @@ _PAPER = "Chen et al., Graph Decoupling Attention Markov Networks, TNNLS 2022"
 _GDAMN = ("gdamn.estimators.gdamn", "GDAMN")
 _GMNN: dict[str, Setting] = {
     "start": "graph",
+    "judge_edges": False,
     "hard": False,
     "soft": False,
     "p_input": "labels",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Self, cast
 
 import torch
@@ -32,7 +31,8 @@ from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, Losses, QGraph, View
 from .guard import REPEATED, STABLE, Guard, Reference, repeated, share_changed
 from .mini_batches import rows_steps
-from .multihop import Opinion, describe
+from .multihop import describe
+from .starts import Starts
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
 
 
@@ -44,6 +44,7 @@ class EM:
 
     def __init__(self, domain: Domain, settings: Settings, watch: Watch) -> None:
         self.domain, self.s, self.watch = domain, settings, watch
+        self.starts = Starts(domain, settings.seed)
         self.checkpoint = checkpoint.of_fit("gdamn", settings, domain.problem)
         self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
         self.network = settings.propagator  # q's; where ``start`` is multihop, another one may suit the graph
@@ -98,8 +99,10 @@ class EM:
         if self.inferred:
             self.guard.keep_structure(self.inferred, self.p)
         if self.start == "multihop" and self.watch.best is not None and self.watch.best_state is not None:
-            about = describe(self.multihop, self.problem, self.watch.best_state["logits"])
+            about = describe(self.starts.multihop, self.problem, self.watch.best_state["logits"])
             self.watch.best = {**self.watch.best, **about, "propagator": self.network}
+        if self.watch.best_state is not None:
+            self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges(self.s.judge_edges)}
         if self.budget.left_out and self.watch.best is not None:
             self.watch.best = {**self.watch.best, "left_out": list(self.budget.left_out)}
         return self
@@ -109,7 +112,7 @@ class EM:
         start, epochs = self.s.start, self.s.pretrain_epochs
         if start == "auto" and self.problem.counts.val == 0:
             start = "multihop" if self.domain.has_multihop else "graph"
-        for name in self.domain.starts if start == "auto" else (start,):
+        for name in self.starts.tried(self.s.judge_edges) if start == "auto" else (start,):
             if name in self.tried or (self.tried and not self.budget.fits(f"pre-train ({name})", {"q": epochs})):
                 continue
             self.q = self.new_q(self.root.fold("start q"))
@@ -136,13 +139,13 @@ class EM:
     def choose_start(self, name: str) -> None:
         """Go on, with q and p, on the graph of this name."""
         self.start = name
-        if name == "similar":
-            self.domain = self.weighed
+        if self.starts.domain(name) is not self.domain:
+            self.domain = self.starts.domain(name)
             self.p = self.new_p()
 
     def suit_network(self) -> None:
         """Where a GCN can't repeat the multi-hop opinion, q becomes a network that sees a node's own features apart."""
-        if self.network != "gcn" or repeated(self.multihop.probabilities, self.tried["multihop"][0]) >= REPEATED:
+        if self.network != "gcn" or repeated(self.starts.multihop.probabilities, self.tried["multihop"][0]) >= REPEATED:
             return
         if self.budget.fits("pre-train (multihop, sage)", {"q": self.s.pretrain_epochs}):
             self.network = "sage"
@@ -155,30 +158,19 @@ class EM:
         """What EM must not lose, where no validation nodes tell what it gains."""
         if self.start != "multihop":
             return None
-        return Reference(self.multihop.probabilities, like_edges=self.network == self.s.propagator)
-
-    @cached_property
-    def multihop(self) -> Opinion:
-        """What cross-fitted regressions on multi-hop features say; it stands beside p where ``start`` is multihop."""
-        return self.domain.multihop_opinion(self.s.seed)
-
-    @cached_property
-    def weighed(self) -> Domain:
-        """The domain on the graph whose edges weigh as their ends' features agree."""
-        return self.domain.weighed_by_features()
+        return Reference(self.starts.multihop.probabilities, like_edges=self.network == self.s.propagator)
 
     def pretraining(self, name: str) -> tuple[QGraph, Tensor, float, int, int, Tree | None, Key]:
         """Line 3 on one graph, as arguments of train_q: the known labels, with the entropy regulariser.
 
-        From ``multihop`` q learns the opinion about the other nodes too, as if it were p's (line 16).
+        From ``multihop`` and ``evidence`` q learns an opinion about the other nodes too, as if it were p's (line 16).
         """
         s, self.start = self.s, name
-        domain = self.weighed if name == "similar" else self.domain
-        if name == "multihop":
-            graph = domain.start_graph(self.multihop.graph, s)
-            beta, target = 0.0, e_step_target(self.problem, self.multihop.probabilities, 1.0, s.e_step)
+        beside = self.starts.beside(name)
+        graph = self.starts.domain(name).start_graph(self.starts.graph(name), s)
+        if beside is not None:
+            beta, target = 0.0, e_step_target(self.problem, beside, 1.0, s.e_step)
         else:
-            graph = domain.start_graph(name, s)
             beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
             target = pretrain_target(self.problem)
         extra = graph.kept if self.choosable or self.guard.on or s.budget else None
@@ -229,8 +221,8 @@ class EM:
         s = self.s
         if s.restart_q:
             self.q = self.new_q(key.fold("start q"))
-        if self.start == "multihop":
-            posterior = (posterior + self.multihop.probabilities) / 2
+        if (beside := self.starts.beside(self.start)) is not None:
+            posterior = (posterior + beside) / 2
         target = e_step_target(self.problem, posterior, s.lambda_, s.e_step)
         if s.agreement:
             target = target * agreed(self.problem, posterior, self.opinion, s.agreement)

@@ -37,6 +37,9 @@ ATTENTION = ("hard", "soft", "stable")
 WEIGHTS = (*ATTENTION, "used")
 """The same, and what q propagated on in the chosen epoch."""
 
+JUDGED = ("evidence", "reliability")
+"""The probability that an edge joins nodes of one class: by evidence alone, and by the beliefs about its ends, too."""
+
 HELD: dict[str, tuple[Axis, ...]] = {
     "probabilities": (Axis.NODE, Axis.CLASS),
     "p_probabilities": (Axis.NODE, Axis.CLASS),
@@ -44,7 +47,7 @@ HELD: dict[str, tuple[Axis, ...]] = {
     "base_probabilities": (Axis.NODE, Axis.CLASS),
     "edge.index": (Axis.END, Axis.EDGE),
     **{f"loop.{name}": (Axis.LOOP,) for name in WEIGHTS},
-    **{f"edge.{name}": (Axis.EDGE,) for name in WEIGHTS},
+    **{f"edge.{name}": (Axis.EDGE,) for name in (*WEIGHTS, *JUDGED)},
 }
 """The arrays that belong to the graph: float32, except for ``edge.index`` (sources and targets)."""
 
@@ -71,7 +74,7 @@ class FittedState:
         pseudo_labels: [N, C] what p was given for labels in the chosen epoch.
         base_probabilities: [N, C] before they were corrected and smoothed.
         edge_index: [2, E] sources and targets, in the order of the graph's CSR.
-        edge_weights: those of :data:`WEIGHTS` that there are, [E] each.
+        edge_weights: those of :data:`WEIGHTS` and :data:`JUDGED` that there are, [E] each.
         loop_weights: the same of the self-loops, [N] each.
     """
 
@@ -88,7 +91,7 @@ class FittedState:
         """From the arrays by their names."""
 
         def weights(kind: str) -> Arrays:
-            return {name: arrays[f"{kind}.{name}"] for name in WEIGHTS if f"{kind}.{name}" in arrays}
+            return {name: arrays[f"{kind}.{name}"] for name in (*WEIGHTS, *JUDGED) if f"{kind}.{name}" in arrays}
 
         per_node = {name: arrays.get(name) for name in PER_NODE}
         return cls(
@@ -98,7 +101,7 @@ class FittedState:
     def named(self) -> Arrays:
         """The arrays that there are, by their names in ``tensors_`` and in model files."""
         arrays = {name: getattr(self, name) for name in PER_NODE}
-        for name in WEIGHTS:
+        for name in (*WEIGHTS, *JUDGED):
             arrays[f"edge.{name}"] = self.edge_weights.get(name)
             arrays[f"loop.{name}"] = self.loop_weights.get(name)
         arrays["edge.index"] = self.edge_index
@@ -108,6 +111,12 @@ class FittedState:
     def attention(self) -> Arrays | None:
         """``hard``, ``soft`` and ``stable`` [E]; None for a model without attention."""
         return {name: self.edge_weights[name] for name in ATTENTION} if "hard" in self.edge_weights else None
+
+    @property
+    def judged(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """``evidence`` and ``reliability`` [E]; None where the fit has not judged the edges."""
+        have = all(name in self.edge_weights for name in JUDGED)
+        return (self.edge_weights["evidence"], self.edge_weights["reliability"]) if have else None
 
     @property
     def loop_attention(self) -> Arrays | None:

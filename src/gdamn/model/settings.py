@@ -134,10 +134,16 @@ class Settings(TrainedSettings):
     start: str = setting(
         "auto",
         "Pre-train q on the graph (the paper), on the graph whose edges weigh as their ends' features agree (similar), "
-        "without edges (features), or on the graph with the opinion of cross-fitted regressions on multi-hop features "
-        "(multihop). auto: multihop without validation nodes; else each of the first three, and EM goes on with the "
-        "one of the highest validation accuracy.",
-        ("graph", "similar", "features", "multihop", "auto"),
+        "without edges (features), on the graph whose edges weigh as belief propagation trusts them (evidence), "
+        "or on the graph with the opinion of cross-fitted regressions on multi-hop features (multihop). auto: multihop "
+        "without validation nodes; else each of the others, and EM goes on with the one of the highest validation "
+        "accuracy.",
+        ("graph", "similar", "features", "evidence", "multihop", "auto"),
+    )
+    judge_edges: bool = setting(
+        True,
+        "Judge every edge by belief propagation: start=auto tries the graph that it trusts, too, and it lists "
+        "suspicious edges.",
     )
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")
@@ -287,6 +293,7 @@ BEFORE: dict[str, Setting] = {
     "unlabelled_batch": 100,
     "clip": 0.0,
     "agreement": 0.0,
+    "judge_edges": False,
 }
 """Settings that older results don't name, with the values that do what was done then."""
 

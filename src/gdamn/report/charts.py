@@ -185,6 +185,7 @@ PRE_TRAININGS = {
     "pre-train": ("graph", "on the graph as it is"),
     "pre-train (similar)": ("sim.", "on edges that weigh as the features of their ends agree"),
     "pre-train (features)": ("feat.", "without edges"),
+    "pre-train (evidence)": ("evid.", "on edges that weigh as much as belief propagation trusts them"),
 }
 """The pre-trainings: their names above the bands, unless the graph as it is was the only start, and what they are."""
 

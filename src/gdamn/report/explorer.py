@@ -68,7 +68,7 @@ def explorer(fit: SeedFit, budget: Budget, node_ids: Sequence[str] = ()) -> dict
     """The explorer's data."""
     graph, weights = fit.graph, fit.weights
     all_pairs = pairs(graph)
-    ranked = suspects(graph, fit.probabilities, fit.pseudo_labels, SUSPICIOUS)
+    ranked = suspects(graph, fit.probabilities, fit.state, SUSPICIOUS)
     chosen = select(fit, all_pairs, ranked.at, budget, find(fit, node_ids))
     number_of = np.full(graph.num_nodes, -1, np.int64)
     number_of[chosen.nodes] = np.arange(len(chosen.nodes))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..estimators.calibration import calibrated
 from ..estimators.chosen_epoch import before_em
 from ..graph.graph import Graph
+from ..model.fitted_state import FittedState
 from ..model.temperature import Temperature
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class SeedFit:
         probabilities: [N, C] calibrated, as everywhere that people see them.
         temperature: what calibrated them.
         weights: ``hard``, ``soft`` and ``stable`` [E], or None for a method without attention.
-        pseudo_labels: [N, C] Ŷ, which p was given in the chosen epoch, or None for a method without attention.
+        state: the arrays of the fitted model, by their meaning.
         history: a record per epoch; ``best`` is the one that was chosen.
     """
 
@@ -38,7 +39,7 @@ class SeedFit:
     probabilities: NDArray[np.float64]
     temperature: Temperature
     weights: Mapping[str, NDArray[np.float32]] | None
-    pseudo_labels: NDArray[np.float32] | None
+    state: FittedState
     history: list[dict[str, Any]]
     best: Mapping[str, Any]
 
@@ -59,14 +60,14 @@ def read_seed(run: RunFolder, seed: int) -> SeedFit:
     header, tensors = run.saved(seed)
     graph = run.graph(seed)
     probabilities, temperature = calibrated(tensors["probabilities"], graph, best=header["best_epoch"])
-    attention = "edge.hard" in tensors
+    state = FittedState.of(tensors)
     return SeedFit(
         seed=seed,
         graph=graph,
         probabilities=probabilities,
         temperature=temperature,
-        weights={name: tensors[f"edge.{name}"] for name in ("hard", "soft", "stable")} if attention else None,
-        pseudo_labels=tensors.get("pseudo_labels") if attention else None,
+        weights=state.attention,
+        state=state,
         history=run.history(seed),
         best=header["best_epoch"],
     )

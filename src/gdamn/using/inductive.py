@@ -7,17 +7,18 @@ distribution Ŷ that it saved; for new ones Ŷ is q's opinion on a first graph, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from ..baselines.common import NetworkClassifier
-from ..errors import ConfigError, GraphError
+from ..errors import ConfigError, DataError, GraphError
 from ..estimators.base import NodeClassifier
 from ..estimators.gdamn import GDAMN
 from ..fit.domains.domain import WholeQGraph
@@ -156,9 +157,9 @@ def _gdamn(model: GDAMN, problem: Problem, known: NDArray[np.int64], rounds: int
     """
     q, where = rebuild_q(model, problem), graph_of_choice(model)
     refines = "pseudo_labels" in model.tensors_ and (model.settings_.hard or model.settings_.soft)
-    weighed = as_weighed(problem, start_of_em(model))
+    weighed = as_weighed(model, problem, known, start_of_em(model))
     p = rebuild_p(model, weighed) if refines else None
-    first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(model, problem, where)
+    first = first_graph(model, p, weighed, known) if where == "refined" else start_graph(model, problem, known, where)
     logits = WholeQGraph(first, problem).predict(q)
     if p is None:
         return {"probabilities": F.softmax(logits, dim=1).cpu().numpy()}
@@ -187,17 +188,40 @@ def first_graph(model: GDAMN, p: LabelNetwork | None, problem: Problem, known: N
     return Adjacency(structure, normalized(structure, weights, start_norm(model.settings_.propagator)))
 
 
-def start_graph(model: GDAMN, problem: Problem, start: str) -> Adjacency:
+def start_graph(model: GDAMN, problem: Problem, known: NDArray[np.int64], start: str) -> Adjacency:
     """What q propagates on in pre-training."""
-    structure = as_weighed(problem, start).structure
+    structure = as_weighed(model, problem, known, start).structure
     if start == "features":
         return loops_only(structure, problem.device)
     return gcn_adjacency(structure, problem.device, start_norm(model.settings_.propagator))
 
 
-def as_weighed(problem: Problem, start: str) -> Problem:
+def as_weighed(model: GDAMN, problem: Problem, known: NDArray[np.int64], start: str) -> Problem:
     """The problem on the graph that a start uses."""
+    if start == "evidence":
+        return replace(problem, structure=problem.structure.weighed(trusted(model, problem, known)))
     return problem.weighed_by_features() if start == "similar" else problem
+
+
+def trusted(model: GDAMN, problem: Problem, known: NDArray[np.int64]) -> NDArray[np.float32]:
+    """[E] how far the fit trusts each entry of A + I; one that it did not know like its average edge."""
+    state, pattern = model.state_, problem.structure.pattern
+    judged = state.judged
+    if judged is None or state.edge_index is None:
+        raise DataError(
+            "The file of this model doesn't say how far it trusts the edges that it started on; train it again."
+        )
+    source, target = state.edge_index
+    size = len(model.probabilities_)
+    position = sp.csr_array((np.arange(1, len(source) + 1), (target, source)), shape=(size, size))
+    rows = known[np.repeat(np.arange(len(known)), np.diff(pattern.indptr))]
+    columns = known[pattern.indices]
+    both = (rows >= 0) & (columns >= 0)
+    found = np.zeros(len(rows), np.int64)
+    found[both] = position[rows[both], columns[both]]
+    values = np.full(len(rows), judged[1].mean() if len(source) else 1.0, np.float32)
+    values[found > 0] = judged[1][found[found > 0] - 1]
+    return values
 
 
 def annotated(model: GDAMN, logits: Tensor, known: NDArray[np.int64]) -> Tensor:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
+    from ..model.fitted_state import FittedState
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,7 +22,8 @@ class Suspects:
 
     Attributes:
         at: positions of their CSR entries, one per edge.
-        suspicion: P(the ends' labels differ) by Ŷ, which p was given; without attention by q, as ``differ``.
+        suspicion: what they are ordered by: P(the ends' labels differ) by evidence and beliefs (fit/field); where a
+            model has none by Ŷ, which p was given; without attention by q, as ``differ``.
         differ: P(the ends' labels differ) by q.
     """
 
@@ -30,22 +32,35 @@ class Suspects:
     differ: Floats
 
 
-def suspects(graph: Graph, probabilities: NDArray[Any], labels: NDArray[Any] | None, most: int) -> Suspects:
+def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most: int) -> Suspects:
     """At most so many edges, the most suspicious first; of equal ones the earlier. An undirected edge stands once.
 
-    The suspicion is 1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability
-    saturates where it reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
+    Where a model has judged the edges, the suspicion is σ(-logit e - logit r) of the evidence e and the reliability r,
+    which counts the evidence twice: it knows nothing of labels that may be wrong themselves. Elsewhere it is
+    1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability saturates where it
+    reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
 
     Args:
         probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.
-        labels: [N, C] Ŷ of the chosen epoch; None for a method without attention.
+        state: of the fitted model.
     """
     at = pairs(graph)
     ends = graph.rows[at], graph.indices[at]
     differ = differing(known_or_predicted(graph, probabilities), *ends)
-    suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
+    judged, labels = state.judged, state.pseudo_labels
+    if judged is not None:
+        suspicion = distrust(*(values[at] for values in judged))
+    else:
+        suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
     order = np.argsort(-suspicion, kind="stable")[:most]
     return Suspects(at[order], suspicion[order], differ[order])
+
+
+def distrust(evidence: NDArray[Any], reliability: NDArray[Any]) -> Floats:
+    """[P] σ(-logit e - logit r)."""
+    e, r = (np.clip(values.astype(np.float64), 1e-6, 1 - 1e-6) for values in (evidence, reliability))
+    wrong: Floats = (1 - e) * (1 - r) / ((1 - e) * (1 - r) + e * r)
+    return wrong
 
 
 def pairs(graph: Graph) -> Ints:

@@ -20,7 +20,7 @@ def suspicious(model: NodeClassifier, graph: Graph, predictions: Predictions, mo
     if most < 1:
         raise ConfigError(f"--suspicious must be 1 or more; got {most}.")
     hard = attention(model, "judge edges by")["hard"]
-    ranked = suspects(graph, predictions.probabilities, model.state_.pseudo_labels, most)
+    ranked = suspects(graph, predictions.probabilities, model.state_, most)
     names = np.array(graph.class_names, dtype=object)
     ends = graph.rows[ranked.at], graph.indices[ranked.at]
     source, target = ends[::-1] if graph.directed else ends  # an undirected edge begins at the earlier node

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ...errors import ConfigError
@@ -23,7 +25,8 @@ from ...model.problem import Labelled, Problem
 from ...model.propagators import start_norm
 from ...model.settings import Settings
 from ..checkpoint import Part
-from ..multihop import Opinion, multihop_opinion
+from ..field import MOST_MESSAGES, Field, edge_field
+from ..multihop import Opinion, features_opinion, multihop_opinion
 from ..training import Record, Steps
 
 STARTS = ("graph", "similar", "features")
@@ -99,6 +102,8 @@ class Domain(ABC):
     starts: tuple[str, ...] = STARTS
     has_multihop: bool = False
     """Whether a fit can start from multi-hop features."""
+    has_field: bool = False
+    """Whether edges can be judged by belief propagation."""
 
     @property
     @abstractmethod
@@ -130,6 +135,17 @@ class Domain(ABC):
         raise ConfigError(
             f"start=multihop needs one process, batch=full or fused, and at most {MOST_NODES:,} nodes; set start=graph."
         )
+
+    def edge_field(self, seed: int, known: Tensor | None = None) -> Field:
+        """How far each edge is to be trusted; ``known`` [N, C] is what is known of the nodes without their edges."""
+        raise ConfigError(
+            "start=evidence needs one process, batch=full, and at most "
+            f"{MOST_MESSAGES:,} edges times classes; set start=graph."
+        )
+
+    def weighed_by(self, factors: NDArray[np.float32]) -> Domain:
+        """The same on the graph with each edge's weight times its factor [E]."""
+        raise AssertionError(f"{type(self).__name__} has no start=evidence")
 
     def weighed_by_features(self) -> Domain:
         """The same on the graph whose edges weigh as their ends' features agree."""
@@ -180,6 +196,8 @@ class WholeDomain(Domain):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.has_multihop = problem.place.whole and problem.num_nodes <= MOST_NODES
+        few = problem.num_edges * problem.num_classes <= 2 * MOST_MESSAGES
+        self.has_field = few and problem.place.whole and len(problem.structure.pair) > 0
 
     def multihop_opinion(self, seed: int) -> Opinion:
         """What cross-fitted regressions on multi-hop features say of every node."""
@@ -217,6 +235,16 @@ class WholeDomain(Domain):
     def steps(self, epochs: Epochs, s: Settings) -> Steps:
         """One step an epoch."""
         return Steps(epochs.count, partial(epochs.losses, WholeView(self.problem)), epochs.after, epochs.part)
+
+    def edge_field(self, seed: int, known: Tensor | None = None) -> Field:
+        """How far each edge is to be trusted; without ``known`` from what the features alone say of the nodes."""
+        if not self.has_field:
+            return super().edge_field(seed)
+        return edge_field(self.problem, features_opinion(self.problem, seed) if known is None else known, seed)
+
+    def weighed_by(self, factors: NDArray[np.float32]) -> WholeDomain:
+        """The same on the graph with each edge's weight times its factor [E]."""
+        return WholeDomain(replace(self.problem, structure=self.problem.structure.weighed(factors)))
 
     def weighed_by_features(self) -> WholeDomain:
         """The same on the graph whose edges weigh as their ends' features agree."""

@@ -43,7 +43,7 @@ def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
     wrong = {
         "a directed graph": graph.directed,
         "a GPU": device.type != "cpu",
-        "start=similar": s.start == "similar",
+        f"start={s.start}": s.start in ("similar", "evidence"),
         "hard=False": not s.hard,
         "soft=False": not s.soft,
         "reweight_samples": s.reweight_samples > 0,

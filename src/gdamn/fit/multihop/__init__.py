@@ -5,6 +5,6 @@ the folds, ``opinion.py`` the weighted mean of the candidates, which EM starts f
 nodes (em.py).
 """
 
-from .opinion import Opinion, describe, multihop_opinion
+from .opinion import Opinion, describe, features_opinion, multihop_opinion
 
-__all__ = ["Opinion", "describe", "multihop_opinion"]
+__all__ = ["Opinion", "describe", "features_opinion", "multihop_opinion"]

@@ -169,6 +169,17 @@ def multihop_opinion(
     return Opinion(total / total.sum(1, keepdim=True), held_out, known.left_out.any(0), weights)
 
 
+@torch.no_grad()
+def features_opinion(problem: Problem, seed: int = 0) -> Tensor:
+    """[N, C] what regressions on the features alone say of every node, calibrated and weighed by cross-fitting."""
+    known, nobody = known_nodes(problem, None, seed), torch.empty(0, dtype=torch.int64, device=problem.device)
+    depth = next(depths(problem.structure, problem.x, nobody, seed))
+    mixture = Mixture([first for first, _ in regressions(depth, depth.h[problem.train], known)])
+    total = torch.zeros_like(problem.labels)
+    mixture.add_to(total, depth.name, depth.h)
+    return total / total.sum(1, keepdim=True)
+
+
 def known_nodes(problem: Problem, row_weights: Tensor | None, seed: int) -> Known:
     """The labels of the training nodes, their weights and their folds."""
     targets = problem.labels[problem.train].double().cpu()

@@ -41,7 +41,7 @@ def check_supported(s: Settings) -> None:
         "p_propagator": s.p_propagator != "gcn" and s.p_propagator,
         "draws": s.draws > 1 and s.draws,
         "reweight_samples": s.reweight_samples > 0 and s.reweight_samples,
-        "start": s.start == "similar" and s.start,
+        "start": s.start in ("similar", "evidence") and s.start,
     }
     for name, value in wrong.items():
         if value:

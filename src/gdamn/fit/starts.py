@@ -1,0 +1,60 @@
+"""Starts: the graphs that q can be pre-trained on, and the opinions that then stand beside p."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from .domains.domain import Domain
+from .field import Field
+from .multihop import Opinion
+
+
+class Starts:
+    """What each start of a fit on a domain needs, made once where it is asked for."""
+
+    def __init__(self, plain: Domain, seed: int) -> None:
+        self.plain, self.seed = plain, seed
+        self._domains: dict[str, Domain] = {}
+
+    @cached_property
+    def multihop(self) -> Opinion:
+        """What cross-fitted regressions on multi-hop features say."""
+        return self.plain.multihop_opinion(self.seed)
+
+    @cached_property
+    def field(self) -> Field:
+        """How far each edge is to be trusted, and what belief propagation then says of the nodes."""
+        known = self.multihop.probabilities if "multihop" in self.__dict__ else None
+        return self.plain.edge_field(self.seed, known)
+
+    def beside(self, name: str) -> Tensor | None:
+        """[N, C] the opinion that stands beside p where EM starts so; None where it has none."""
+        if name == "multihop":
+            return self.multihop.probabilities
+        return self.field.beliefs if name == "evidence" else None
+
+    def graph(self, name: str) -> str:
+        """What pre-training calls the graph of a start."""
+        return self.multihop.graph if name == "multihop" else name
+
+    def domain(self, name: str) -> Domain:
+        """The domain on the graph whose edges weigh as a start says."""
+        if name == "similar" and name not in self._domains:
+            self._domains[name] = self.plain.weighed_by_features()
+        if name == "evidence" and name not in self._domains:
+            self._domains[name] = self.plain.weighed_by(self.field.reliability)
+        return self._domains.get(name, self.plain)
+
+    def tried(self, judge_edges: bool) -> tuple[str, ...]:
+        """The starts that ``auto`` tries, with that of the setting ``judge_edges`` or without it."""
+        return (*self.plain.starts, *(["evidence"] if judge_edges and self.plain.has_field else []))
+
+    def judged_edges(self, judge_edges: bool) -> dict[str, Any]:
+        """The field on every edge where a start has used it, or the setting asks for it and labels are few; else {}."""
+        few = judge_edges and self.plain.has_field and "multihop" in self.__dict__
+        if not few and "field" not in self.__dict__:
+            return {}
+        return {"evidence": self.field.evidence, "reliability": self.field.reliability}

@@ -1,7 +1,7 @@
 """RefineGraph among PyTorch Geometric's own parts: Compose, loaders, pickle.
 
-NeighborLoader draws with pyg-lib or torch-sparse, which have no wheels for every machine. Its other half, which cuts the
-Data down to what was drawn, is PyTorch Geometric's NodeLoader: it runs here with a sampler of a few lines.
+NeighborLoader draws with pyg-lib or torch-sparse, which have no wheels for every machine. Its other half, which cuts
+the Data down to what was drawn, is PyTorch Geometric's NodeLoader: it runs here with a sampler of a few lines.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_a_network_of_pyg_trains_on_batches(model: GDAMN, data: Data) -> None:
 
 def test_it_stands_in_compose(model: GDAMN, data: Data) -> None:
     steps = T.Compose(
-        [T.NormalizeFeatures(), RefineGraph(model, top=3), T.AddSelfLoops("edge_weight"), T.ToSparseTensor()]
+        [T.Constant(), RefineGraph(model, top=3), T.AddSelfLoops("edge_weight"), T.ToSparseTensor()]
     )
     made = steps(data)
     whole = refined(model, data)

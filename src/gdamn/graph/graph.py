@@ -242,7 +242,7 @@ class Graph:
     ) -> Graph:
         """From a PyTorch Geometric ``Data``: x, edge_index or adj_t, edge_weight, y and the masks that it has.
 
-        :attr:`notes` says what was decided; a :class:`gdamn.errors.GraphWarning` does where an argument would change it.
+        :attr:`notes` says what was decided; a :class:`gdamn.errors.GraphWarning` tells of what an argument changes.
 
         Args:
             directed: keep the direction of the edges; else the other direction is added where it is missing.

@@ -1,4 +1,4 @@
-"""A model of one's own: features guess the labels, GDAMNConv cuts edges by the guess and carries features over the rest.
+"""A model of one's own: features guess the labels, and GDAMNConv cuts edges by that guess.
 
 python examples/own_model.py
 """

@@ -107,9 +107,7 @@ def test_a_network_of_pyg_trains_on_batches(model: GDAMN, data: Data) -> None:
 
 
 def test_it_stands_in_compose(model: GDAMN, data: Data) -> None:
-    steps = T.Compose(
-        [T.Constant(), RefineGraph(model, top=3), T.AddSelfLoops("edge_weight"), T.ToSparseTensor()]
-    )
+    steps = T.Compose([T.Constant(), RefineGraph(model, top=3), T.AddSelfLoops("edge_weight"), T.ToSparseTensor()])
     made = steps(data)
     whole = refined(model, data)
     loops = torch.eye(300)

@@ -106,7 +106,7 @@ def _edges(data: Data) -> tuple[Any, Any]:
         target, source, values = adjacency.coo()
         target, source = (part.cpu().numpy() for part in (target, source))
     elif isinstance(adjacency, torch.Tensor) and adjacency.layout is not torch.strided:
-        matrix = adjacency.to_sparse_coo()
+        matrix = adjacency.to_sparse_coo()  # type: ignore[no-untyped-call]
         (target, source), values = matrix._indices().cpu().numpy(), matrix._values()
     else:
         raise GraphError("The adj_t of the data is no sparse matrix; make it with T.ToSparseTensor().")

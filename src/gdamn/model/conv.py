@@ -20,9 +20,9 @@ from .objectives import structure_kl, structure_prior
 class GDAMNConv(nn.Module):
     """x'_i = Σ_j α_ij W x_j + b, α_ij = a_ij exp δ_ij / Σ_k a_ik exp δ_ik over a node's sources and itself.
 
-    δ_ij = -cos(h_i, h_j) is the soft attention on features. a_ij is the hard attention on labels times the edge's weight:
-    in training a sample of σ(ŷ_i Q ŷ_j) with a straight-through gradient (torch.manual_seed fixes it), in evaluation
-    the probability itself. Self-loops are added where they are missing and never cut.
+    δ_ij = -cos(h_i, h_j) is the soft attention on features. a_ij is the hard attention on labels times the edge's
+    weight: in training a sample of σ(ŷ_i Q ŷ_j) with a straight-through gradient (torch.manual_seed fixes it), in
+    evaluation the probability itself. Self-loops are added where they are missing and never cut.
 
     >>> conv = GDAMNConv(16, 32, num_classes=7)
     >>> out = conv(x, edge_index, labels)  # [N, 16], [2, E], [N, 7] -> [N, 32]
@@ -99,10 +99,8 @@ class GDAMNConv(nn.Module):
     def attention(self, structure: Structure, x: Tensor, labels: Tensor, key: Key | None) -> Tensor:
         """α on every entry of A + I: [E']; over a sample of the hard attention where there is a key."""
         logits = self.hard.logits(structure, labels)
-        if key is None:
-            exists = self.hard.probabilities(structure, logits)
-        else:
-            exists = self.hard.sample(structure, logits, key)
+        hard = self.hard
+        exists = hard.probabilities(structure, logits) if key is None else hard.sample(structure, logits, key)
         existing = structure.tensor("weights", x.device).to(x.dtype)
         return soft_weights(structure, self.soft.scores(structure, label_block(x, 0.0)), existing * exists)
 

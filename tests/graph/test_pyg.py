@@ -103,7 +103,7 @@ def test_weights_by_their_name() -> None:
     given = data(edge_attr=values[:, None], length=values + 1, colour=torch.ones(2 * N, 3))
     assert Graph.from_pyg(given, weight="edge_attr").notes == ("Weights: taken from edge_attr.",)
     assert heard(Graph.from_pyg(given, weight="length"))[1, 0] == 8.0  # the larger of 2 and 8
-    with pytest.raises(GraphError, match=r"no 'width' to take as weights; .*: edge_attr, length, colour"):
+    with pytest.raises(GraphError, match=r"no 'width' to take as weights; .*: colour, edge_attr, length"):
         Graph.from_pyg(given, weight="width")
     with pytest.raises(GraphError, match="The colour of the data has shape"):
         Graph.from_pyg(given, weight="colour")

@@ -138,7 +138,7 @@ def _weights(data: Data, name: str | None, values: Any) -> Any:
         values = None if values is None or not is_weight(values) else values.reshape(-1)
         return values if given is None else given
     if name not in data:
-        attributes = ", ".join(key for key in data.edge_attrs() if key != "edge_index") or "none"
+        attributes = ", ".join(sorted(key for key in data.edge_attrs() if key != "edge_index")) or "none"
         raise GraphError(f"The data have no '{name}' to take as weights; their edge attributes are: {attributes}.")
     given = _numeric(data, name)
     if not is_weight(given):

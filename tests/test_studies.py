@@ -20,7 +20,7 @@ from gdamn.estimators.base import NodeClassifier
 from gdamn.estimators.registry import make
 from gdamn.runs import tune_trials
 from gdamn.runs.execution import Execution
-from gdamn.runs.tune_space import Range, make_space, read_range, read_space
+from gdamn.runs.tune_space import Range, checked_space, make_space, read_range, read_space
 from gdamn.studies import Comparison, Tuning
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -107,7 +107,7 @@ class Curious(NodeClassifier):
         type(self).shown = graph
         known = np.eye(graph.num_classes, dtype=np.float32)[np.maximum(graph.labels, 0)]
         self.tensors_ = {"probabilities": known * (graph.labels >= 0)[:, None] + 1e-3}
-        self.best_epoch_ = {"val_accuracy": 1.0}
+        self.best_epoch_ = {}
 
     def score_on(self, *_: Any) -> float:  # type: ignore[override]
         return 1.0  # what it says of itself doesn't count
@@ -127,7 +127,7 @@ def test_an_own_method_sees_no_label_that_it_is_judged_by(tmp_path: Path) -> Non
     right = (whole.labels == 0)[whole.test_mask].mean()  # of nothing it says class 0
     assert comparison.fits[name, 0]["test_accuracy"] == pytest.approx(right)
     Curious.shown = None
-    tune("karate", Curious, space={"threads": [1]}, trials=1, seeds=1)
+    assert tune("karate", Curious, space={"threads": [1]}, trials=1, seeds=1).best_score == 1  # by its predictions
     assert Curious.shown is not None
     assert (Curious.shown.labels[whole.test_mask] == -1).all()
 
@@ -290,6 +290,9 @@ def test_values_that_a_setting_can_t_take_are_told_before_anything_is_fitted(tmp
 
 def test_ranges_of_the_command_line(tmp_path: Path) -> None:
     assert read_range("hidden=4:64") == ("hidden", Range(4, 64))
+    assert checked_space(dict([read_range("weight_decay=0:1")]), "gcn", {}) == {"weight_decay": Range(0.0, 1.0)}
+    assert not checked_space({"weight_decay": Range(0, 1)}, "gcn", {})["weight_decay"].whole  # type: ignore[union-attr]
+    assert checked_space({"hidden": Range(4, 64)}, "gcn", {})["hidden"].whole  # type: ignore[union-attr]
     assert read_range("learning_rate=1e-3:0.1:log") == ("learning_rate", Range(0.001, 0.1, log=True))
     for wrong in ("hidden", "hidden=4", "=1:2", "hidden=4:many", "hidden=1:2:lin"):
         with pytest.raises(ConfigError, match="--range takes KEY=LOW:HIGH"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimators import custom as own_methods
+from ..model.metrics import score_key
 
 if TYPE_CHECKING:
     from ..estimators.base import NodeClassifier
@@ -30,3 +31,14 @@ def fit(method: str, estimator: NodeClassifier, graph: Graph, **arguments: Any) 
     Methods of the package are given the graph as it is: tests prove that no label of a test node changes their fits.
     """
     return estimator.fit(without_answers(graph) if own_methods.is_own(method) else graph, **arguments)
+
+
+def validation_score(method: str, model: NodeClassifier, graph: Graph, metric: str) -> float:
+    """The validation score of a fitted model: that of its chosen epoch; by its predictions where it isn't ours."""
+    if not own_methods.is_own(method):
+        return float(model.best_epoch_[score_key(metric)])
+    from ..model.confusion import confusion, score
+
+    val = graph.val_mask
+    predicted = model.predict_proba().argmax(axis=1)
+    return float(score(confusion(graph.labels[val], predicted[val], graph.num_classes), metric))

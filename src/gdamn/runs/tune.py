@@ -18,7 +18,7 @@ from . import pool
 from .execution import DEFAULT, Execution
 from .spec import RunSpec
 from .store import Store, stoppable
-from .tune_space import Space, check_space, plain
+from .tune_space import Space, checked_space, plain
 from .tune_space import read_space as read_space
 from .tune_study import finished, open_study
 from .tune_trials import Search, fitting, run_trial, write_results
@@ -161,10 +161,10 @@ def tune(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     folders.check(out, "search")
     spec.resolved()  # a wrong setting is refused before anything is read
-    search = Search(spec, out, space or space_of(spec.method), execution.data_root)
-    if not search.space:
+    space = checked_space(space or space_of(spec.method), spec.method, spec.settings)
+    if not space:
         raise ConfigError(f"There is nothing to search of '{spec.method}'; name its settings: --space FILE or --range.")
-    check_space(search.space, spec.method, spec.settings)
+    search = Search(spec, out, space, execution.data_root)
     nodes = [int(graph.val_mask.sum()) for graph in search.graphs.values()]
     if not all(nodes):
         raise ConfigError(

@@ -115,8 +115,10 @@ def _number(text: str, pair: str) -> float:
         raise ConfigError(f"--range takes KEY=LOW:HIGH with two numbers; got '{pair}'.") from None
 
 
-def check_space(space: Space, method: str, fixed: Mapping[str, Any]) -> None:
-    """Refuse settings that the method doesn't have, and values that they can't take, before anything is fitted.
+def checked_space(space: Space, method: str, fixed: Mapping[str, Any]) -> Space:
+    """The space, if the method has all its settings and these take all its values; told before anything is fitted.
+
+    A range of a setting that needn't be whole is one of all numbers, also where its ends are whole.
 
     Args:
         fixed: the settings of every trial, which a search over them would contradict.
@@ -125,9 +127,12 @@ def check_space(space: Space, method: str, fixed: Mapping[str, Any]) -> None:
     from ..estimators.registry import method as find
 
     chosen: Any = find(method)
+    checked: Space = {}
     for name, values in space.items():
         if name in chosen.fixed or name in fixed:
             raise ConfigError(f"The search is over '{name}', which is set for every trial; leave one of them out.")
-        for value in (values.low, values.high) if isinstance(values, Range) else values:
-            with one_sentence(method):
-                chosen.estimator()(**{name: value})
+        ends = [values.low, values.high] if isinstance(values, Range) else values
+        with one_sentence(method):
+            taken = [chosen.estimator()(**{name: value}).get_params()[name] for value in ends]
+        checked[name] = Range(taken[0], taken[1], values.log) if isinstance(values, Range) else values
+    return checked

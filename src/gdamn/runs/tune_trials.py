@@ -150,8 +150,9 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     value = kept_value(search.out, config, key)
     if value is None:
         with keeping(Store(search.out).checkpoints(config)), as_training_errors(spec.method):
-            model = answers.fit(spec.method, make_estimator(spec, seed), search.graphs[seed])
-            value = float(model.best_epoch_[key])
+            graph = search.graphs[seed]
+            model = answers.fit(spec.method, make_estimator(spec, seed), graph)
+            value = answers.validation_score(spec.method, model, graph, search.metric)
         keep_value(search.out, config, value, key)
     return value
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..estimators import custom as own_methods
 from ..model.metrics import score_key
@@ -20,17 +18,19 @@ def without_answers(graph: Graph) -> Graph:
 
     Arrays in ``meta`` go, too: the planted edges are the answer to another question.
     """
+    import numpy as np  # late: the command line starts without it
+
     known = graph.train_mask | graph.val_mask
     plain = {key: value for key, value in graph.meta.items() if not isinstance(value, np.ndarray)}
     return replace(graph, labels=np.where(known, graph.labels, -1), meta=plain)
 
 
-def fit(method: str, estimator: NodeClassifier, graph: Graph, **arguments: Any) -> NodeClassifier:
-    """The estimator, fitted on the graph; without the answers where the method is no part of the package.
+def shown_to(method: str, graph: Graph) -> Graph:
+    """What a method is fitted on: the graph, without the answers where the method is no part of the package.
 
     Methods of the package are given the graph as it is: tests prove that no label of a test node changes their fits.
     """
-    return estimator.fit(without_answers(graph) if own_methods.is_own(method) else graph, **arguments)
+    return without_answers(graph) if own_methods.is_own(method) else graph
 
 
 def validation_score(method: str, model: NodeClassifier, graph: Graph, metric: str) -> float:

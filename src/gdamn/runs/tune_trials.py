@@ -151,7 +151,7 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     if value is None:
         with keeping(Store(search.out).checkpoints(config)), as_training_errors(spec.method):
             graph = search.graphs[seed]
-            model = answers.fit(spec.method, make_estimator(spec, seed), graph)
+            model = make_estimator(spec, seed).fit(answers.shown_to(spec.method, graph))
             value = answers.validation_score(spec.method, model, graph, search.metric)
         keep_value(search.out, config, value, key)
     return value

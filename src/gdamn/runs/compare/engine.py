@@ -189,8 +189,8 @@ def fit_one(
     graph = cached_graph(spec, data_root, seed)
     try:
         with keeping(Store(out).checkpoints(fit_work(spec, seed).config)):
-            fitted = answers.fit(method, runs.make_estimator(spec, seed), graph, progress=progress)
-            return runs.measure(graph, fitted)
+            seen = answers.shown_to(method, graph)
+            return runs.measure(graph, runs.make_estimator(spec, seed).fit(seen, progress=progress))
     except Exception as problem:
         return {"failed": failure(method, problem)}
 

@@ -49,8 +49,6 @@ COMMANDS = {
     "reproduce convergence": f"reproduce convergence {PAPER} --set epochs=3 --set pretrain_epochs=6",
 }
 ORDER = [turn for last in list(COMMANDS)[3:] for turn in ("train", "compare", "tune", last)]
-ONE_PROCESS = {"tune"}
-"""Commands without --jobs."""
 TIMES = {"seconds_per_seed", "peak_rss_mb", "seconds"}
 IMPORTS = (
     "gdamn.cli",
@@ -225,7 +223,7 @@ class Chaos:
     def words(self, command: str, out: Path, jobs: int) -> list[str]:
         """The command line."""
         words = [str(self.folder / "space.toml") if word == "SPACE" else word for word in COMMANDS[command].split()]
-        return [*words, *([] if command in ONE_PROCESS else ["--jobs", str(jobs)]), "--out", str(out)]
+        return [*words, "--jobs", str(jobs), "--out", str(out)]
 
     def undisturbed(self, command: str) -> None:
         """Run it once to its end."""

@@ -25,11 +25,24 @@ _WHERE = {
     "Graph": ".graph",
     "RefineGraph": ".estimators.transforms",
     "Settings": ".model.settings",
+    "compare": ".studies",
     "load": ".data",
+    "tune": ".studies",
     "GdamnError": ".errors",
 }
 
-__all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "RefineGraph", "Settings", "__version__", "load"]
+__all__ = [
+    "GDAMN",
+    "GDAMNPlus",
+    "GdamnError",
+    "Graph",
+    "RefineGraph",
+    "Settings",
+    "__version__",
+    "compare",
+    "load",
+    "tune",
+]
 
 if TYPE_CHECKING:
     from .data import load
@@ -38,5 +51,6 @@ if TYPE_CHECKING:
     from .estimators.transforms import RefineGraph
     from .graph.graph import Graph
     from .model.settings import Settings
+    from .studies import compare, tune
 
 __getattr__, __dir__ = exports(__name__, _WHERE)

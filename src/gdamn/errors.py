@@ -12,6 +12,10 @@ class GraphError(GdamnError, ValueError):
     """A graph that can't be: indices out of range, shapes that don't agree, values that aren't finite."""
 
 
+class GraphWarning(UserWarning):
+    """A choice that reading a graph had to make, and that an argument would make otherwise."""
+
+
 class DataError(GdamnError):
     """A data set that can't be found, read, downloaded or trusted."""
 

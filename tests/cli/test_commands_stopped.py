@@ -21,6 +21,7 @@ from gdamn.experiments import experiment, targets
 from gdamn.fit import checkpoint
 from gdamn.runs import tune as tuning
 from gdamn.runs import tune_study as tuning_study
+from gdamn.runs import tune_trials
 from gdamn.runs.compare import engine
 from gdamn.runs.compare.engine import compare, make_specs
 from gdamn.runs.execution import Execution
@@ -127,7 +128,7 @@ def search(out: Path, trials: int = 4, noise: float = 0.0, **options: Any) -> di
 def test_a_search_goes_on_with_the_same_trials(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ended while it keeps its fit of this number: finished fits of the trial are kept, and the trial comes again."""
     search(tmp_path / "whole")
-    keep, kept = tuning.keep_value, []
+    keep, kept = tune_trials.keep_value, []
 
     def stops(out: Path, config: Any, value: float, metric: str) -> None:
         if len(kept) == at:
@@ -135,12 +136,12 @@ def test_a_search_goes_on_with_the_same_trials(at: int, tmp_path: Path, monkeypa
         kept.append(config)
         keep(out, config, value, metric)
 
-    monkeypatch.setattr(tuning, "keep_value", stops)
+    monkeypatch.setattr(tune_trials, "keep_value", stops)
     with pytest.raises(KeyboardInterrupt, match=f"stopped with {at // 2} of 4 trials finished; the same command"):
         search(tmp_path / "out")
     assert len(list((tmp_path / "out").rglob("value.json"))) == at % 2
     assert checkpoints(tmp_path / "out")
-    monkeypatch.setattr(tuning, "keep_value", lambda *args: kept.append(args[1]) or keep(*args))
+    monkeypatch.setattr(tune_trials, "keep_value", lambda *args: kept.append(args[1]) or keep(*args))
     search(tmp_path / "out")
     assert len(kept) == 8
     for name in ("trials.jsonl", "best.toml"):
@@ -177,14 +178,14 @@ def test_a_search_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_settings_that_can_t_be_trained_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = tuning.fitted
+    whole = tune_trials.fitted
 
-    def fitted(asked: tuning.Search, settings: dict[str, Any], seed: int) -> float:
+    def fitted(asked: tune_trials.Search, settings: dict[str, Any], seed: int) -> float:
         if settings["hidden"] == 8:
             raise TrainingError("The loss is nan.")
         return whole(asked, settings, seed)
 
-    monkeypatch.setattr(tuning, "fitted", fitted)
+    monkeypatch.setattr(tune_trials, "fitted", fitted)
     search(tmp_path, 3)
     rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
     assert [row["settings"]["hidden"] for row in rows] == [4, 4, 4]

@@ -95,9 +95,12 @@ def test_pyg_direction_is_source_to_target():
 
 def test_pyg_weights():
     edges = torch.tensor([[0, 1], [1, 2]])
-    for attributes in ({"edge_weight": torch.tensor([2.0, 3.0])}, {"edge_attr": torch.tensor([[2.0], [3.0]])}):
-        graph = convert.from_pyg(Data(x=torch.eye(3), edge_index=edges, **attributes))
-        assert graph.weights.tolist() == [2, 2, 3, 3]
+    given = {"edge_weight": torch.tensor([2.0, 3.0]), "edge_attr": torch.tensor([[2.0], [3.0]]), "far": [2, 3]}
+    for name, values in given.items():
+        data = Data(x=torch.eye(3), edge_index=edges, **{name: values})
+        assert convert.from_pyg(data, weight=name).weights.tolist() == [2, 2, 3, 3]
+        assert (convert.from_pyg(data).weights is None) == (name != "edge_weight")
+        assert convert.from_pyg(data, weight=None).weights is None
     assert convert.from_pyg(Data(x=torch.eye(3), edge_index=edges, edge_attr=torch.ones(2, 5))).weights is None
 
 

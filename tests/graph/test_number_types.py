@@ -116,7 +116,7 @@ def test_unknown_labels_of_every_type() -> None:
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.int64, torch.uint8])
 def test_weights_of_every_type(kind: torch.dtype) -> None:
     data = Data(x=SMALL, edge_index=EDGES, edge_attr=torch.tensor([[2.0], [3.0], [4.0], [5.0]]).to(kind))
-    assert sorted(set(Graph.from_pyg(data).weights.tolist())) == [2, 3, 4, 5]
+    assert sorted(set(Graph.from_pyg(data, weight="edge_attr").weights.tolist())) == [2, 3, 4, 5]
     with pytest.raises(GraphError, match="real"):
         Graph.build(EDGES, SMALL, weights=np.ones(4, complex))
 

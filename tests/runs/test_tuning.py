@@ -16,6 +16,7 @@ from gdamn.runs import tune as tuning
 from gdamn.runs.replicate import read_result, replicate
 from gdamn.runs.run import run
 from gdamn.runs.spec import RunSpec
+from gdamn.runs.tune_trials import load_graphs
 
 pytest.importorskip("optuna")
 
@@ -112,9 +113,12 @@ def test_the_steps_and_the_teleport_of_appnp_are_searched(tmp_path):
 
 
 def test_one_graph_serves_all_seeds_of_a_fixed_split():
-    graphs = tuning.load_graphs("sbm", [0, 1], 0.0, None)
+    graphs = load_graphs(RunSpec("sbm", seeds=(0, 1)), None)
     assert graphs[0] is not graphs[1]
-    assert load("karate").num_nodes == tuning.load_graphs("karate", [0], 0.0, None)[0].num_nodes
+    graphs = load_graphs(RunSpec("karate", seeds=(0, 1)), None)  # the same training nodes, others for validation
+    assert all((graphs[seed].val_mask == load("karate", seed=seed).val_mask).all() for seed in (0, 1))
+    graphs = load_graphs(RunSpec("karate", seeds=(0, 1), options={"split": 3}), None)
+    assert graphs[0] is graphs[1]
 
 
 def test_a_space_needs_lists(tmp_path):

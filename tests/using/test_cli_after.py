@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -345,19 +344,6 @@ def test_own_files_new_nodes_and_odd_names(gdamn: Command) -> None:
     assert json.loads(shown[4].out)["node"] == ODD[1]
     assert gdamn.fails("explain", "run", "\x1b[32m").replace("\n", "").isprintable()
     assert "GraphML can't hold" in gdamn.fails("refine", "run", "-o", "r.graphml")
-
-
-def test_the_commands_of_the_documentation(gdamn: Command) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "after-training.md").read_text(encoding="utf-8")
-    lines = re.search(r"```sh\n(.*?)```", text, re.DOTALL)[1].splitlines()
-    assert len(lines) == 5
-    few = [word for setting in ("pretrain_epochs=3", "epochs=3", "em_iterations=1") for word in ("--set", setting)]
-    for line in lines:
-        words = shlex.split(line)[1:]
-        done = gdamn(*words, *(few if words[0] == "train" else []))
-        assert done.code == 0, done.err
-    written = {path.name for path in gdamn.where.iterdir()}
-    assert written == {"runs", "predictions.csv", "refined.csv", "node-1553.png", "check.csv"}
 
 
 def test_unprintable_text_is_spelled_out() -> None:

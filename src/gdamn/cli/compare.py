@@ -9,24 +9,25 @@ import typer
 
 from . import display
 from . import file_options as files
-from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads
+from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads, TimeBudget
 from .parsing import parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
     from ..runs.compare.engine import Outcome
+    from ..runs.execution import Execution
+    from ..runs.spec import RunSpec
 
 
 @app.command(
     epilog="Example: gdamn compare cora --methods gcn,gat,gdamn --seeds 10 --jobs 2 --out runs/cora\n\n"
     "gdamn compare digits --methods all --noise 1 --seeds 5 --out runs/noisy\n\n"
+    "gdamn compare nodes.csv --edges edges.csv --label topic --test-share 0.2 --methods gcn,gdamn --out runs/files\n\n"
     "gdamn compare cora --methods gcn,my_module:MyMethod --set epochs=100 --set gcn.hidden=32 --out runs/mine",
 )
 @reporting()
 def compare(
-    dataset: Annotated[
-        str, typer.Argument(help="Data set; see: gdamn data list. Own files: nodes.csv --option edges=edges.csv …")
-    ],
+    dataset: Annotated[str, typer.Argument(help="Data set (see: gdamn data list), or a file with your own graph.")],
     methods: Annotated[
         str, typer.Option(help="Names with commas between them (see: gdamn methods), all, or module:Class of your own.")
     ],
@@ -35,11 +36,24 @@ def compare(
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
     jobs: Jobs = 1,
     threads: Threads = None,
+    time_budget: TimeBudget = None,
     noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
     split: Split = None,
     option: DataOptions = None,
     settings: Changes = None,
     data_root: DataRoot = None,
+    edges: files.Edges = None,
+    label: files.Label = None,
+    node_id: files.NodeId = None,
+    features: files.Features = None,
+    text: files.Text = None,
+    weight: files.Weight = None,
+    source: files.Source = None,
+    target: files.Target = None,
+    split_column: files.SplitColumn = None,
+    val_share: files.ValShare = None,
+    test_share: files.TestShare = None,
+    directed: files.Directed = False,
     force: Refit = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else.")] = False,
 ) -> None:
@@ -48,29 +62,40 @@ def compare(
     Writes compare.html, compare.json, compare.md, compare.csv and compare.png. A comparison that was stopped goes on
     with the same command; more methods or seeds may be added in the same folder.
     """
-    changed, options = parse_pairs("--set", settings or []), parse_pairs("--option", option or [])
-    if split is not None:
-        options["split"] = split
+    changed = parse_pairs("--set", settings or [])
+    options = parse_pairs("--option", option or []) | files.chosen_options(split=split)
 
-    from ..report import comparison_files as report
-    from ..runs import run as runs
+    from ..report.comparison_files import compact_json
     from ..runs.compare import engine
     from ..runs.execution import Execution
-    from .display_compare import CompareView
 
     names = engine.method_names(methods)
     seed_range = range(first_seed, first_seed + seeds)
     specs = engine.make_specs(dataset, names, seed_range, noise=noise, options=options, settings=changed)
-    specs = [files.settle(spec, {}, fresh=True) for spec in specs]
-    with runs.working_in(out, "comparison"):
-        with CompareView() as view:
-            outcome = engine.compare(specs, out, Execution(jobs, threads, data_root, force), watch=view.watch())
-        report.write_all(outcome, out)
+    columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
+    links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
+    reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
+    specs = [files.settle(spec, reading, fresh=True) for spec in specs]
+    outcome = fitted_and_written(specs, out, Execution(jobs, threads, data_root, force, time_budget))
     if as_json:
-        display.print_json(report.compact_json(outcome.result).rstrip("\n"))
+        display.print_json(compact_json(outcome.result).rstrip("\n"))
         return
     show_outcome(outcome)
     display.note(f"Written to {out}: compare.html, compare.md, compare.png, compare.csv, compare.json")
+
+
+def fitted_and_written(specs: list[RunSpec], out: Path, execution: Execution) -> Outcome:
+    """The comparison, with a table that fills as fits end, and its files in the folder."""
+    from ..report.comparison_files import write_all
+    from ..runs import run as runs
+    from ..runs.compare import engine
+    from .display_compare import CompareView
+
+    with runs.working_in(out, "comparison"):
+        with CompareView() as view:
+            outcome = engine.compare(specs, out, execution, watch=view.watch())
+        write_all(outcome, out)
+    return outcome
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -78,7 +103,7 @@ def show_outcome(outcome: Outcome) -> None:
     from ..report import comparison_files as report
     from ..runs import text
     from ..runs.compare import fits
-    from ..runs.compare.verdict import wilcoxon_note
+    from ..runs.compare.verdict import left_note, wilcoxon_note
 
     nodes = text.nodes_text(outcome.result)
     title = f"Methods on {fits.data_name(outcome.result)}" + (f", {nodes}" if nodes else "")
@@ -91,8 +116,8 @@ def show_outcome(outcome: Outcome) -> None:
         rows = [[row[at] for at in report.SCORES] for row in report.table_rows(outcome)]
         display.show_rows("Scores on test nodes, in per cent", scores, rows, right=scores[1:], wrap=False)
     display.note(outcome.result["verdict"])
-    footnote = wilcoxon_note(outcome.result["tests"])
-    if footnote is not None:
-        display.note(footnote)
+    for footnote in (wilcoxon_note(outcome.result["tests"]), left_note(outcome.result)):
+        if footnote is not None:
+            display.note(footnote)
     for failure in outcome.result["failed"]:
         display.note(f"{failure['method']} seed {failure['seed']} is not finished: {failure['reason']}")

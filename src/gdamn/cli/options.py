@@ -17,6 +17,17 @@ Reference = Annotated[
     bool,
     typer.Option("--reference/--no-reference", help="Own files: set simple methods beside it, on the same labels."),
 ]
+Graph = Annotated[str, typer.Argument(help="Data set (see: gdamn data list), or a file with your own graph.")]
+Metric = Annotated[str, typer.Option(help="Validation score to maximise: accuracy, balanced_accuracy or macro_f1.")]
+Space = Annotated[Path | None, typer.Option(help="TOML file with a list of values or a range per setting.")]
+Ranges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="KEY=LOW:HIGH[:log]",
+        help="Search a setting between two numbers; may be repeated. Without --space nothing else is searched.",
+    ),
+]
 Seeds = Annotated[int | None, typer.Option(min=1, help="Number of seeds, one model each. Default: 1.")]
 FirstSeed = Annotated[int | None, typer.Option(help="The first seed; the others follow. Default: 0.")]
 Workers = Annotated[
@@ -45,7 +56,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, 
 TrainJobs = Annotated[
     int, typer.Option(min=1, help="Processes that train seeds side by side; the results stay the same.")
 ]
+TuneJobs = Annotated[
+    int, typer.Option(min=1, help="Processes that fit the seeds of a trial side by side; the trials stay the same.")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes that fit side by side; the results stay the same.")]
+TimeBudget = Annotated[
+    float | None,
+    typer.Option(min=0, help="Seconds after which no further fit begins; what is finished counts. Default: no limit."),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads per process. Default: the cores over the jobs.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")

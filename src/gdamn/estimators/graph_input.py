@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import GraphError
 from ..graph.graph import Graph
 from ..graph.node_ids import plain_id
+from ..graph.pyg import not_a_graph
 
 
 def as_graph(graph: Any) -> Graph:
@@ -20,14 +21,6 @@ def as_graph(graph: Any) -> Graph:
         if isinstance(graph, Data):
             return Graph.from_pyg(graph)
     raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
-
-
-def not_a_graph(value: Any, expected: str) -> str:
-    """One sentence about what was given in the place of a graph."""
-    kind = type(value).__name__
-    hint = "; turn it into a graph of one kind with its to_homogeneous()" if kind == "HeteroData" else ""
-    hint = '; gdamn.load("cora") gives a graph by its name' if isinstance(value, str) else hint
-    return f"Expected {expected}, not {kind}{hint}."
 
 
 def plain_split(split: Any) -> Any:

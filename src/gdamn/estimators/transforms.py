@@ -13,10 +13,10 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from ..errors import ConfigError, GraphError
+from ..graph.pyg import not_a_graph
 from ..graph.validation import merge_edges
 from ..model.fitted_state import ATTENTION
 from .base import NodeClassifier
-from .graph_input import not_a_graph
 from .weighted_edges import weigh
 
 _OF_NODES = ("node_ids", "class_names")
@@ -32,6 +32,10 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
     twice stays twice, and self-loops go. The data that are given stay as they are.
 
     >>> data = RefineGraph(model, keep="hard>0.5")(data)
+
+    It stands in ``T.Compose`` after transforms that leave nodes and edges, and before all that change them, such as
+    ``T.ToSparseTensor`` and loaders (docs/pyg.md). Where as many edges as nodes stay, PyTorch Geometric goes by the
+    name and takes ``hard``, ``soft`` and ``stable`` for attributes of nodes; ``edge_weight`` is one of edges always.
 
     Args:
         model: a fitted model with attention.
@@ -97,7 +101,8 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         if not isinstance(data, Data):
             raise GraphError(not_a_graph(data, "a PyTorch Geometric Data"))
         if not isinstance(data.edge_index, Tensor):
-            raise GraphError("The PyTorch Geometric data have no edge_index that is a tensor of shape [2, edges].")
+            late = "; put RefineGraph before T.ToSparseTensor" if "adj_t" in data else ""
+            raise GraphError(f"The PyTorch Geometric data have no edge_index that is a tensor of [2, edges]{late}.")
         double = next((key for key in ("adj", "adj_t") if key in data), None)
         if double is not None:
             raise GraphError(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,124 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import GraphError
 from .graph import SPLITS, Graph
 from .label_names import is_missing, missing_note
-from .validation import as_names, is_weight
+from .pyg import from_pyg, to_pyg
+from .validation import as_names
 
 if TYPE_CHECKING:
     import networkx as nx
-    from torch_geometric.data import Data
 
-
-def from_pyg(data: Data, name: str = "graph", *, directed: bool = False) -> Graph:
-    """From a PyTorch Geometric ``Data``.
-
-    Read are x (dense or torch sparse), edge_index (source, target), edge_weight or a one-dimensional edge_attr as
-    weights, y, and the masks. Of masks with several columns [N, k], which hold one split each, the first is taken
-    and ``meta`` says so. ``node_ids`` and ``class_names`` are read where :func:`to_pyg` left them.
-
-    Args:
-        data: stays as it is.
-        name: the graph's name.
-        directed: keep the direction of the edges; otherwise the other direction is added where it is missing.
-    """
-    edges = getattr(data, "edge_index", None)
-    if edges is None:
-        raise GraphError("The PyTorch Geometric data have no edge_index; give them one of shape [2, edges].")
-    x = _numeric(data, "x")
-    if x is not None and x.ndim == 1:
-        x = x.reshape(-1, 1)
-    masks: dict[str, Any] = {}
-    meta: dict[str, Any] = {}
-    for split in SPLITS:
-        mask = _numeric(data, f"{split}_mask")
-        if mask is not None and mask.ndim == 2 and mask.shape[1] > 0:
-            meta.update(split=0, splits=int(mask.shape[1]))
-            mask = mask[:, 0]
-        masks[f"{split}_mask"] = mask
-    attributes = getattr(data, "edge_attr", None)
-    if attributes is not None and (getattr(data, "edge_weight", None) is not None or not is_weight(attributes)):
-        meta["notes"] = ["Edges: edge_attr is not used; weights are one number per edge, in edge_weight or edge_attr."]
-    graph = Graph.build(
-        edges,
-        x,
-        getattr(data, "y", None),
-        num_nodes=data.num_nodes,
-        weights=_pyg_weights(data),
-        class_names=getattr(data, "class_names", None),
-        name=name,
-        meta=meta,
-        directed=directed,
-        **masks,
-    )
-    return _with_ids(graph, _pyg_ids(data))
-
-
-def _pyg_weights(data: Data) -> Any:
-    """Edge weights of a Data, or None: attributes with several columns are not weights."""
-    weight = _numeric(data, "edge_weight")
-    if weight is not None:
-        return weight
-    attributes = _numeric(data, "edge_attr")
-    if attributes is None or not is_weight(attributes):
-        return None
-    return attributes.reshape(-1)
-
-
-def _numeric(data: Data, key: str) -> Any:
-    """An attribute of a Data as a tensor or an array, or None; a list of numbers is one too."""
-    value = getattr(data, key, None)
-    if value is None or hasattr(value, "ndim"):
-        return value
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        array = np.empty(0, object)
-    if array.ndim == 0 or array.dtype.kind not in "biuf":
-        raise GraphError(f"The {key} of the data is of type {type(value).__name__}; give a tensor of numbers.")
-    return array
-
-
-def _pyg_ids(data: Data) -> Any:
-    """Node ids that a Data carries, or None."""
-    ids = getattr(data, "node_ids", None)
-    if isinstance(ids, (int, float)):
-        raise GraphError(f"The node_ids of the data are {ids!r}; give a list with one id per node.")
-    return ids
-
-
-def to_pyg(graph: Graph, *, sparse: bool = False) -> Data:
-    """As a PyTorch Geometric ``Data``, its nodes in the same order.
-
-    It has x, edge_index (both directions of undirected edges), edge_weight on weighted graphs, y (-1: unknown),
-    the three masks, and the lists node_ids and class_names.
-
-    Args:
-        graph: stays as it is.
-        sparse: give features that the graph holds sparse as a torch sparse CSR tensor; otherwise x is dense,
-            which most layers expect.
-    """
-    import torch
-    from torch_geometric.data import Data
-
-    features: Any = graph.features
-    if sparse and graph.is_sparse:
-        rows, columns = (torch.from_numpy(part.astype(np.int64)) for part in (features.indptr, features.indices))
-        values = torch.from_numpy(features.data.copy())
-        x = torch.sparse_csr_tensor(rows, columns, values, size=features.shape, check_invariants=True)
-    else:
-        x = torch.from_numpy(features.toarray() if graph.is_sparse else features.copy())
-    data = Data(
-        x=x,
-        edge_index=torch.from_numpy(np.stack([graph.indices, graph.rows]).astype(np.int64)),
-        y=torch.from_numpy(graph.labels.copy()),
-        num_nodes=graph.num_nodes,
-    )
-    if graph.weights is not None:
-        data.edge_weight = torch.from_numpy(graph.weights.copy())
-    for split in SPLITS:
-        data[f"{split}_mask"] = torch.from_numpy(graph.mask(split).copy())
-    data.node_ids = graph.node_ids.tolist()
-    data.class_names = list(graph.class_names)
-    return data
+__all__ = ["from_networkx", "from_pyg", "from_scipy", "to_networkx", "to_pyg", "to_scipy"]
 
 
 def from_scipy(adjacency: Any, features: Any = None, labels: ArrayLike | None = None, **kwargs: Any) -> Graph:
@@ -201,7 +89,7 @@ def from_networkx(graph: nx.Graph, label: str = "label", features: str = "x", na
         val_mask=val,
         test_mask=test,
     )
-    return _with_ids(built, nodes)
+    return replace(built, node_ids=as_names(nodes, built.num_nodes))
 
 
 def to_networkx(graph: Graph) -> nx.Graph:
@@ -234,11 +122,6 @@ def to_networkx(graph: Graph) -> nx.Graph:
         weights = graph.weights[once].tolist()
         out.add_weighted_edges_from((ids[j], ids[i], w) for (j, i), w in zip(ends, weights, strict=True))
     return out
-
-
-def _with_ids(graph: Graph, nodes: Sequence[Any] | None) -> Graph:
-    """The graph with these node ids: any objects whose texts differ, since files and tables hold the texts."""
-    return graph if nodes is None else replace(graph, node_ids=as_names(nodes, graph.num_nodes))
 
 
 def _known_labels(values: list[Any], name: str, graph: nx.Graph) -> tuple[list[Any], list[str]]:

@@ -167,6 +167,11 @@ class Graph:
         return len(self.class_names)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading the graph decided, a sentence each."""
+        return tuple(self.meta.get("notes", ()))
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the features are held sparse."""
         return bool(sp.issparse(self.features))
@@ -226,11 +231,27 @@ class Graph:
         return replace(changed, meta={**self.meta, **meta})
 
     @classmethod
-    def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
-        """From a PyTorch Geometric ``Data``: x, edge_index, edge_weight, y and the masks that it has."""
+    def from_pyg(
+        cls,
+        data: Data,
+        name: str = "graph",
+        *,
+        directed: bool | None = None,
+        mask: int | None = None,
+        weight: str | None = "auto",
+    ) -> Graph:
+        """From a PyTorch Geometric ``Data``: x, edge_index or adj_t, edge_weight, y and the masks that it has.
+
+        :attr:`notes` says what was decided; a :class:`gdamn.errors.GraphWarning` tells of what an argument changes.
+
+        Args:
+            directed: keep the direction of the edges; else the other direction is added where it is missing.
+            mask: which column of masks [N, k], a split each; the first when left out.
+            weight: the edge attribute that is the weight; ``auto``: edge_weight where there is one; None: none.
+        """
         from .convert import from_pyg
 
-        return from_pyg(data, name)
+        return from_pyg(data, name, directed=directed, mask=mask, weight=weight)
 
     def to_pyg(self) -> Data:
         """As a PyTorch Geometric ``Data`` with x, edge_index, y and the masks."""

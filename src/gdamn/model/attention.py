@@ -19,8 +19,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..errors import GraphError
 from ..graph.structure import Structure
 from ..kernels import Key, binary_concrete, edge_softmax, gram, matmul, sddmm, unit_rows
+from ..kernels.checks import check_shape
 from .inputs import Block
 
 
@@ -36,9 +38,15 @@ def tempered(labels: Tensor, temperature: float) -> Tensor:
 
 
 class HardAttention(nn.Module):
-    """Which edges exist, from the label distributions of their ends: the encoder g_φ."""
+    """Which edges exist, from the label distributions of their ends: the encoder g_φ.
 
-    def __init__(self, classes: int, temperature: float, symmetric: bool) -> None:
+    Args:
+        classes: C.
+        temperature: of the binary concrete sample; small is close to 0 and 1 in its gradient, too.
+        symmetric: read (Q + Qᵀ) / 2, so that both directions of an edge have one logit.
+    """
+
+    def __init__(self, classes: int, temperature: float = 0.5, symmetric: bool = False) -> None:
         super().__init__()
         self.Q = nn.Parameter(torch.eye(classes))
         self.temperature = temperature
@@ -50,6 +58,7 @@ class HardAttention(nn.Module):
 
     def turned(self, labels: Tensor) -> Tensor:
         """Ŷ Q [N, C], so that the logit of an edge is the product of its row i with ŷ_j."""
+        check_shape("HardAttention", "labels", labels, -1, len(self.Q))
         return matmul(labels, (self.Q + self.Q.T) / 2 if self.symmetric else self.Q)
 
     def sample(self, structure: Structure, logits: Tensor, key: Key) -> Tensor:
@@ -65,12 +74,25 @@ class HardAttention(nn.Module):
 
 
 class SoftAttention(nn.Module):
-    """How much each edge that exists counts: more where the features differ."""
+    """How much each edge that exists counts: more where the features differ.
 
-    def __init__(self, features: int, projection: int) -> None:
+    Args:
+        features: F.
+        projection: m, the size of h.
+        start: start W from torch's own generator; else the caller does it.
+    """
+
+    def __init__(self, features: int, projection: int = 64, start: bool = True) -> None:
         super().__init__()
         self.W_proj = nn.Parameter(torch.empty(features, projection))
         self.s = nn.Parameter(torch.ones(projection))
+        if start:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew: W uniform within ±√(6 / (F + m)), s all 1."""
+        nn.init.xavier_uniform_(self.W_proj)
+        nn.init.ones_(self.s)
 
     def scores(self, structure: Structure, x: Block) -> Tensor:
         """δ_ij = -cos(h_i, h_j) on every entry: [E]. A node whose h is 0 has cosine 0 with all."""
@@ -78,6 +100,8 @@ class SoftAttention(nn.Module):
 
     def units(self, x: Block) -> Tensor:
         """h_i / |h_i| with h_i = s ⊙ ReLU(W x_i): [N, m]."""
+        if x.width != len(self.W_proj):
+            raise GraphError(f"SoftAttention: x must have {len(self.W_proj)} columns; got {x.width}.")
         return unit_rows(x.linear(self.W_proj, None), self.s)
 
 
@@ -88,6 +112,7 @@ def keep_probabilities(logits: Tensor, loops: Tensor) -> Tensor:
         loops: positions of the self-loops, or a mask [E].
     """
     hard = torch.sigmoid(logits)
+    hard = hard.clone() if hard.requires_grad else hard  # the gradient of the sigmoid needs what it gave
     hard[loops] = 1.0
     return hard
 
@@ -99,4 +124,6 @@ def soft_weights(structure: Structure, scores: Tensor, hard: Tensor) -> Tensor:
 
 def stable(hard: Tensor, soft: Tensor, existing: Tensor, reweight: str) -> Tensor:
     """A^stable = Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X): [E]; with ``reweight`` = hard, Hard_Att(A, Ŷ) ⊙ A."""
+    check_shape("stable", "soft", soft, *hard.shape)
+    check_shape("stable", "existing", existing, *hard.shape)
     return hard * (soft if reweight == "stable" else existing)

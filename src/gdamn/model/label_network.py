@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..kernels import Key
+from ..kernels.checks import check_shape
 from .adjacency import Adjacency, gcn_adjacency, normalized
 from .attention import HardAttention, SoftAttention, soft_weights, stable, tempered
 from .inputs import Block, label_block
@@ -22,14 +23,20 @@ from .settings import Settings
 
 
 class LabelNetwork(nn.Module):
-    """p_φ = GCN_φ ∘ Soft_Att_φ ∘ Hard_Att_φ: cuts edges, weighs the rest, and carries labels over them."""
+    """p_φ = GCN_φ ∘ Soft_Att_φ ∘ Hard_Att_φ: cuts edges, weighs the rest, and carries labels over them.
+
+    Args:
+        problem: the graph as tensors (:func:`gdamn.model.problem.make_problem`).
+        s: its sizes, dropouts, and which attentions it has.
+        generator: of the start of its weights.
+    """
 
     def __init__(self, problem: Problem, s: Settings, generator: torch.Generator) -> None:
         super().__init__()
         self.problem, self.s = problem, s
         classes, width = problem.num_classes, problem.x.width
         self.hard = HardAttention(classes, s.hard_temperature, s.symmetric_q) if s.hard else None
-        self.soft = SoftAttention(width, s.projection) if s.soft else None
+        self.soft = SoftAttention(width, s.projection, start=False) if s.soft else None
         widths = [classes, width] if s.p_input == "both" else [classes]
         self.decoder = make_propagator(s.p_propagator, widths, classes, s, generator)
         if self.soft is not None:
@@ -71,7 +78,9 @@ class LabelNetwork(nn.Module):
         return soft_weights(structure, scores, existing)
 
     def forward(self, labels: Tensor, weights: Tensor, key: Key | None) -> Tensor:
-        """Line 10: label logits [N, C] from [Ŷ‖X] over the weights A^soft."""
+        """Line 10: label logits [N, C] from [Ŷ‖X] over the weights A^soft [E]."""
+        check_shape("LabelNetwork", "labels", labels, self.problem.num_nodes, self.problem.num_classes)
+        check_shape("LabelNetwork", "weights", weights, self.problem.structure.pattern.num_entries)
         adjacency = Adjacency(self.problem.structure, weights, self.s.dropout_attention)
         blocks: list[Block] = [label_block(labels, self.s.dropout_labels)]
         if self.s.p_input == "both":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..estimators.accuracy import spread_nodes
 from ..runs.compare.fits import data_name
-from ..runs.compare.verdict import chance, separated, wilcoxon_note
+from ..runs.compare.verdict import chance, left_note, separated, wilcoxon_note
 from ..runs.text import accuracy_text, nodes_text
 from ..system import io
 from . import charts
@@ -38,7 +38,7 @@ def write_comparison(outcome: Outcome, out: Path) -> Path:
             "title": f"Methods on {visible(data_name(result))}",
             "tiles": tiles(result),
             "verdict": visible(result["verdict"], 1000),
-            "footnote": wilcoxon_note(result["tests"]),
+            "footnote": " ".join(filter(None, (wilcoxon_note(result["tests"]), left_note(result)))) or None,
             "chart": charts.methods_chart(result["results"], result["best"]),
             "table": method_table(outcome),
             "failed": [(visible(f["method"]), f["seed"], visible(f["reason"], 400)) for f in result["failed"]],

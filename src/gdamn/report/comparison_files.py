@@ -11,7 +11,7 @@ from typing import Any
 from ..estimators.accuracy import measured
 from ..runs.compare.engine import Fit, Outcome
 from ..runs.compare.fits import data_name
-from ..runs.compare.verdict import wilcoxon_note
+from ..runs.compare.verdict import left_note, wilcoxon_note
 from ..runs.text import accuracy_text, nodes_text, p_text, score_text, signed
 from ..system import io
 
@@ -96,8 +96,8 @@ def markdown(outcome: Outcome) -> str:
         "",
         HOW_TO_READ,
     ]
-    footnote = wilcoxon_note(result["tests"])
-    lines += ["", footnote] if footnote else []
+    for footnote in (wilcoxon_note(result["tests"]), left_note(result)):
+        lines += ["", footnote] if footnote else []
     if result["failed"]:
         lines += ["", "Not finished:", ""]
         lines += [f"- {f['method']}, seed {f['seed']}: {f['reason']}" for f in result["failed"]]

@@ -5,32 +5,35 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..runs.compare.fits import data_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BEST, OTHER, INK = "#d1495b", "#30638e", "#333333"
 
 
 def draw(result: Mapping[str, Any], path: Path) -> None:
     """Draw ``compare.png``; the best method is on top and in a colour of its own."""
-    import matplotlib
+    figure_of(result).savefig(path, dpi=150, format="png", metadata={"Software": None})
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+
+def figure_of(result: Mapping[str, Any]) -> Figure:
+    """The figure of a comparison; it belongs to no window, and no backend is chosen."""
+    from matplotlib.figure import Figure
 
     results = [r for r in result["results"] if r["test_accuracy"]["mean"] is not None]
-    figure, axes = plt.subplots(figsize=(8, 1.3 + 0.42 * max(2, len(results))), layout="constrained")
-    try:
-        left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in results])
-        for row, r in enumerate(results):
-            draw_row(axes, row, r, BEST if r["method"] == result["best"] else OTHER, left)
-        decorate(axes, [r["method"] for r in results], data_name(dict(result)), seeds_text(results))
-        if axes.get_xlim()[0] < left:
-            axes.set_xlim(left=left)
-        figure.savefig(path, dpi=150, format="png", metadata={"Software": None})
-    finally:
-        plt.close(figure)
+    figure = Figure(figsize=(8, 1.3 + 0.42 * max(2, len(results))), layout="constrained")
+    axes = figure.subplots()
+    left = lowest_shown([100 * r["test_accuracy"]["mean"] for r in results])
+    for row, r in enumerate(results):
+        draw_row(axes, row, r, BEST if r["method"] == result["best"] else OTHER, left)
+    decorate(axes, [r["method"] for r in results], data_name(dict(result)), seeds_text(results))
+    if axes.get_xlim()[0] < left:
+        axes.set_xlim(left=left)
+    return figure
 
 
 def lowest_shown(means: list[float]) -> float:

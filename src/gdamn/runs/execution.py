@@ -11,21 +11,26 @@ from ..errors import ConfigError
 
 @dataclass(frozen=True)
 class Execution:
-    """Processes, threads and folders. None of them changes a result.
+    """Processes, threads, time and folders. None of them changes the result of a fit.
 
     Attributes:
         jobs: processes that fit side by side.
         threads: threads of each process; None divides the cores among the jobs.
         data_root: folder of the data files; None looks into GDAMN_DATA, then into a cache.
         force: whether results of another configuration may be replaced.
+        time_budget: seconds after which a comparison or a search begins no further fit; what it has counts, and the
+            same call goes on from there.
     """
 
     jobs: int = 1
     threads: int | None = None
     data_root: Path | None = None
     force: bool = False
+    time_budget: float | None = None
 
     def __post_init__(self) -> None:
+        if self.time_budget is not None and not self.time_budget > 0:
+            raise ConfigError(f"The time budget is a number of seconds, more than 0; got {self.time_budget}.")
         if self.jobs < 1 or (self.threads is not None and self.threads < 1):
             raise ConfigError("--jobs and --threads must be 1 or more.")
 

@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import takewhile
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -42,27 +43,57 @@ Finished = Callable[[Task, dict[str, Any]], None]
 Result = Callable[[], dict[str, Any]]
 """Returns the result of a task."""
 
+Over = Callable[[], bool]
+"""Whether the time for further tasks is over."""
+
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 REPORT_SECONDS = 0.1
 """Workers report an epoch at most this often: often enough to look smooth, and no cost for the training."""
 
 
+def never() -> bool:
+    """It is never over."""
+    return False
+
+
+def after(seconds: float | None) -> Over:
+    """Over when so many seconds have passed from now; never without a number."""
+    if seconds is None:
+        return never
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
 @contextmanager
 def handed_out(
-    work: Work, tasks: Sequence[Task], jobs: int = 1, threads: int = 1, progress: Progress | None = None
+    work: Work,
+    tasks: Sequence[Task],
+    jobs: int = 1,
+    threads: int = 1,
+    progress: Progress | None = None,
+    over: Over = never,
 ) -> Iterator[Iterator[tuple[Task, Result]]]:
     """Within the block: each task with a call that returns its result, in the order in which they end.
 
-    With one job the call does the work, in this process; else it has been done in another one.
+    With one job the call does the work, in this process; else it has been done in another one. Once it is ``over`` no
+    further task is begun.
     """
     if not tasks:
         yield iter(())  # without loading torch
     elif min(jobs, len(tasks)) <= 1:
+        begun = takewhile(lambda _: not over(), tasks)
         with thread_limit(threads):
-            yield ((task, partial(work, task, task_progress(progress, task))) for task in tasks)
+            yield ((task, partial(work, task, task_progress(progress, task))) for task in begun)
     else:
-        with closing(_in_processes(work, list(tasks), jobs, threads, progress)) as ended:
-            yield ((task, partial(dict, result)) for task, result in ended)
+        with _workers(work, min(jobs, len(tasks)), threads, progress is not None) as workers:
+            yield ((task, partial(dict, result)) for task, result in _shared_out(workers, tasks, progress, over))
+
+
+@contextmanager
+def kept_workers(work: Work, jobs: int, threads: int) -> Iterator[Callable[[Sequence[Task]], dict[Task, Any]]]:
+    """Within the block: a call that has tasks done by the same processes, and returns their results by task."""
+    with _workers(work, jobs, threads, reporting=False) as workers:
+        yield lambda tasks: dict(_shared_out(workers, tasks))
 
 
 def task_progress(progress: Progress | None, task: Task) -> SeedProgress | None:
@@ -128,39 +159,20 @@ def thread_limit(threads: int) -> Iterator[None]:
         set_threads(kernel_threads)
 
 
-def _in_processes(
-    work: Work, todo: list[Task], jobs: int, threads: int, progress: Progress | None
-) -> Generator[tuple[Task, dict[str, Any]]]:
-    """Hand out the tasks, pass on the progress, give each result as it comes, and end every worker at the end."""
+@contextmanager
+def _workers(work: Work, count: int, threads: int, reporting: bool) -> Iterator[dict[Connection, BaseProcess]]:
+    """So many processes by their pipes; all of them end with the block."""
     context = multiprocessing.get_context("spawn")
-    waiting = todo[::-1]
-    busy: dict[Connection, Task] = {}
     workers: dict[Connection, BaseProcess] = {}
     try:
-        for _ in range(min(jobs, len(todo))):
+        for _ in range(count):
             parent_end, worker_end = context.Pipe()
-            worker = context.Process(target=_serve, args=(worker_end, work, threads, progress is not None), daemon=True)
+            worker = context.Process(target=_serve, args=(worker_end, work, threads, reporting), daemon=True)
             with _environment(THREAD_VARIABLES, threads):  # a worker takes over what is set while it starts
                 workers[parent_end] = worker
                 _start(worker)
             worker_end.close()
-            busy[parent_end] = waiting.pop()
-            parent_end.send(busy[parent_end])
-        while busy:
-            for pipe in wait(list(busy)):
-                assert isinstance(pipe, Connection)
-                task = busy[pipe]
-                kind, content = _receive(pipe, workers[pipe], task)
-                if kind == "progress" and progress is not None:
-                    progress(task, *content)
-                elif kind == "error":
-                    raise content
-                elif kind == "result":
-                    del busy[pipe]
-                    if waiting:
-                        busy[pipe] = waiting.pop()
-                        pipe.send(busy[pipe])
-                    yield task, content
+        yield workers
     finally:
         for pipe, process in workers.items():
             pipe.close()
@@ -169,6 +181,39 @@ def _in_processes(
         for process in workers.values():
             if process.pid is not None:
                 process.join()
+
+
+def _shared_out(
+    workers: Mapping[Connection, BaseProcess],
+    tasks: Sequence[Task],
+    progress: Progress | None = None,
+    over: Over = never,
+) -> Generator[tuple[Task, dict[str, Any]]]:
+    """Hand out the tasks, pass on the progress, and give each result as it comes."""
+    waiting = list(tasks)[::-1]
+    busy: dict[Connection, Task] = {}
+
+    def next_task(pipe: Connection) -> None:
+        if waiting and not over():
+            busy[pipe] = waiting.pop()
+            with suppress(OSError):  # a worker that has ended meanwhile: reading from its pipe says so
+                pipe.send(busy[pipe])
+
+    for pipe in workers:
+        next_task(pipe)
+    while busy:
+        for ready in wait(list(busy)):
+            assert isinstance(ready, Connection)
+            task = busy[ready]
+            kind, content = _receive(ready, workers[ready], task)
+            if kind == "progress" and progress is not None:
+                progress(task, *content)
+            elif kind == "error":
+                raise content
+            elif kind == "result":
+                del busy[ready]
+                next_task(ready)
+                yield task, content
 
 
 def _start(worker: BaseProcess) -> None:

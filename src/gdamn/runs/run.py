@@ -24,7 +24,7 @@ from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.versions import versions
-from . import class_scores, failures, pool, seed_records
+from . import answers, class_scores, failures, pool, seed_records
 from .confidence import confidence_warning
 from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
@@ -155,9 +155,9 @@ def run_seed(
 
     graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed, read_progress))
     with keeping(seed_records.checkpoints(out, seed)), failures.as_training_errors(spec.method):
-        estimator = make_estimator(spec, seed)
         ranks = {} if group is None else {"group": group}  # a user's own method may not have the keyword
-        estimator.fit(graph, progress=progress, **ranks)
+        estimator = make_estimator(spec, seed)
+        estimator.fit(answers.shown_to(spec.method, graph), progress=progress, **ranks)
         measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)
     if "encoder" in graph.meta:  # own files: new ones can be read in the same way
@@ -184,7 +184,11 @@ def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
 
 
 def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
-    """What a summary tells of a fit; plain data. Test labels are read here and nowhere before."""
+    """What a summary tells of a fit; plain data. Test labels are read here and nowhere before.
+
+    The estimator's own graph may lack them (answers.py), and a person's class may score in a way of its own.
+    """
+    from ..estimators.base import NodeClassifier
     from ..estimators.chosen_epoch import is_before_em
     from ..estimators.remarks import remarks
 
@@ -194,8 +198,8 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     return {
         "split": graph.meta.get("split"),
         "selection": estimator.protocol_["selection"],
-        "test_accuracy": estimator.score("test") if nodes["test"] else None,
-        "val_accuracy": estimator.score("val") if nodes["val"] else None,
+        "test_accuracy": NodeClassifier.score_on(estimator, graph, "test") if nodes["test"] else None,
+        "val_accuracy": NodeClassifier.score_on(estimator, graph, "val") if nodes["val"] else None,
         "test_nodes": nodes["test"],
         "val_nodes": nodes["val"],
         **start_record(estimator.best_epoch_),

@@ -2,30 +2,26 @@
 
 Optuna's TPE sampler proposes settings, every trial is the mean validation score over the same seeds (accuracy, unless
 another metric is asked for), and test labels are never read. The study lives in a journal file in the output folder
-(tune_study.py): a search that was stopped at any moment goes on, and ends with the trials of one that wasn't.
+(tune_study.py): a search that was stopped at any moment goes on, and ends with the trials of one that wasn't. The
+trials themselves are made in tune_trials.py.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import ConfigError, TrainingError
-from ..model.metrics import NAMES, score_key
-from ..system import folders, io
-from .spec import RunSpec, read_toml
+from ..errors import ConfigError
+from ..system import folders
+from . import pool
+from .execution import DEFAULT, Execution
+from .spec import RunSpec
 from .store import Store, stoppable
-from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
-
-if TYPE_CHECKING:
-    import optuna
-
-    from ..graph.graph import Graph
-
-Space = dict[str, list[Any]]
+from .tune_space import Space, checked_space, plain
+from .tune_space import read_space as read_space
+from .tune_study import finished, open_study
+from .tune_trials import Search, fitting, run_trial, write_results
 
 GDAMN_SPACE: Space = {
     "beta": [0.2, 0.4, 0.6, 0.8, 1.0],
@@ -125,12 +121,6 @@ A decay that is decoupled from the gradient acts with the learning rate, so ALaG
 IDLE_WITHOUT = {"hard": ("kl_weight", "kl_per", "symmetric_q"), "soft": ()}
 """Settings that do nothing without hard or without soft attention; the norm of A_stable does nothing without both."""
 
-BEHIND = 0.012
-"""A trial whose first two seeds are this far behind the best mean is not finished."""
-
-HOPELESS = 5
-"""So many trials in a row that can't be trained end a search."""
-
 Report = Callable[[int, int, float], None]
 
 
@@ -146,41 +136,13 @@ def space_of(method: str) -> Space:
     return {name: v for name, v in space.items() if name in names and name not in chosen.fixed and name not in idle}
 
 
-def read_space(path: Path) -> Space:
-    """A search space from a TOML file: a list of values per setting."""
-    space = read_toml(path)
-    if "seed" in space:
-        raise ConfigError(f"'{path}' searches over 'seed', which is no setting of a search; pass --seeds N.")
-    if "metric" in space:
-        raise ConfigError(f"'{path}' searches over 'metric', by which trials are compared; pass --metric NAME.")
-    for name, values in space.items():
-        if not isinstance(values, list) or not values:
-            raise ConfigError(f"'{path}' gives {values!r} for '{name}'; a space has a list of values per setting.")
-    return space
-
-
-@dataclass(frozen=True)
-class Search:
-    """What every trial of a search has in common: the run with the settings that all share, and each seed's graph."""
-
-    spec: RunSpec
-    out: Path
-    space: Space
-    graphs: dict[int, Graph]
-
-    @property
-    def metric(self) -> str:
-        """The validation score that is maximised."""
-        return str(self.spec.settings.get("metric", "accuracy"))
-
-
 def tune(
     spec: RunSpec,
     out: Path,
+    execution: Execution = DEFAULT,
     *,
     trials: int,
     space: Space | None = None,
-    data_root: Path | None = None,
     sampler_seed: int = 0,
     report: Report | None = None,
 ) -> dict[str, Any]:
@@ -188,7 +150,8 @@ def tune(
 
     Args:
         spec: data set, method, seeds and noise; its settings are those of every trial, ``metric`` what is maximised.
-        space: the values of each setting that is searched; the method's own when left out.
+        execution: ``jobs`` fit the seeds of a trial side by side; after its time budget no further trial begins.
+        space: the values or the range of each setting that is searched; the method's own when left out.
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
     import optuna
@@ -198,101 +161,25 @@ def tune(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     folders.check(out, "search")
     spec.resolved()  # a wrong setting is refused before anything is read
-    graphs = load_graphs(spec.dataset, spec.seeds, spec.noise, data_root)
-    search = Search(spec, out, space or space_of(spec.method), graphs)
+    space = checked_space(space or space_of(spec.method), spec.method, spec.settings)
+    if not space:
+        raise ConfigError(f"There is nothing to search of '{spec.method}'; name its settings: --space FILE or --range.")
+    search = Search(spec, out, space, execution.data_root)
+    nodes = [int(graph.val_mask.sum()) for graph in search.graphs.values()]
+    if not all(nodes):
+        raise ConfigError(
+            f"'{spec.dataset}' has no validation nodes to compare trials on; hold some out (--val-share)."
+        )
     with working_in(out, "search"):
         Store(out).remove_leftovers(["trials.jsonl", "best.toml"])
-        conditions = {"seeds": list(spec.seeds), "noise": spec.noise, "space": search.space}
-        conditions |= {"metric": search.metric, "settings": dict(spec.settings)}
+        conditions = {"seeds": list(spec.seeds), "noise": spec.noise, "space": plain(search.space)}
+        conditions |= {"metric": search.metric, "settings": dict(spec.settings), "options": dict(spec.options)}
         study = open_study(out, f"{spec.dataset}/{spec.method}", conditions)
-        done = list(finished(study))
-        with stoppable(done, trials, "trials"):
-            while len(done) < trials:
-                run_trial(search, study, sampler_seed)
+        done, over = list(finished(study)), pool.after(execution.time_budget)
+        with stoppable(done, trials, "trials"), fitting(search, execution) as fits:
+            while len(done) < trials and not (done and over()):
+                run_trial(search, study, sampler_seed, fits)
                 done[:] = finished(study)
                 if report is not None and done:
                     report(len(done), trials, study.best_value)
-        nodes = [int(graphs[seed].val_mask.sum()) for seed in spec.seeds]
         return {**write_results(study, search, out), "val_nodes": nodes}
-
-
-def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
-    """Propose settings, measure them and report the result to the study, a failure too."""
-    import optuna
-    from optuna.trial import TrialState
-
-    trial = ask(study, sampler_seed)
-    settings = {name: trial.suggest_categorical(name, values) for name, values in search.space.items()}
-    try:
-        study.tell(trial, validation_score(search, settings, trial, study))
-    except optuna.TrialPruned:
-        study.tell(trial, state=TrialState.PRUNED)
-    except TrainingError as problem:
-        trial.set_user_attr(FAILED, str(problem))
-        study.tell(trial, state=TrialState.FAIL)
-        if failed_in_a_row(study) >= HOPELESS:
-            raise TrainingError(f"{HOPELESS} trials in a row could not be trained; the last: {problem}") from None
-    Store(search.out).forget()
-
-
-def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
-    """The graph of each seed; one object for all seeds where split and noise don't depend on it."""
-    from .. import data
-
-    graphs = {seed: data.load(dataset, data_root=data_root, seed=seed, noise=noise) for seed in seeds}
-    first = graphs[seeds[0]]
-    same = noise == 0 and all((g.train_mask == first.train_mask).all() for g in graphs.values())
-    return dict.fromkeys(seeds, first) if same else graphs
-
-
-def validation_score(search: Search, settings: dict[str, Any], trial: optuna.Trial, study: optuna.Study) -> float:
-    """Mean validation score of the chosen epochs over the seeds; a hopeless trial ends after two."""
-    import optuna
-
-    accuracies: list[float] = []
-    for count, seed in enumerate(search.spec.seeds, start=1):
-        accuracies.append(fitted(search, settings, seed))
-        trial.report(sum(accuracies) / count, count)
-        done = finished(study)
-        if count == 2 < len(search.graphs) and len(done) >= STARTUP and sum(accuracies) / 2 < study.best_value - BEHIND:
-            raise optuna.TrialPruned
-    trial.set_user_attr("per_seed", accuracies)
-    return sum(accuracies) / len(accuracies)
-
-
-def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
-    """Validation score of one fit: kept from an attempt that was ended, or by fitting, from its checkpoints."""
-    from ..estimators.registry import make
-    from ..fit.checkpoint import keeping
-    from ..system.versions import versions
-
-    spec, settings = search.spec, {**search.spec.settings, **settings}
-    data = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
-    config = {**data, "method": spec.method, "settings": settings, "versions": versions()}
-    key = score_key(search.metric)
-    value = kept_value(search.out, config, key)
-    if value is None:
-        model = make(spec.method, spec.dataset, seed=seed, overrides=settings)
-        with keeping(Store(search.out).checkpoints(config)):
-            value = float(model.fit(search.graphs[seed]).best_epoch_[key])
-        keep_value(search.out, config, value, key)
-    return value
-
-
-def write_results(study: optuna.Study, search: Search, out: Path) -> dict[str, Any]:
-    """trials.jsonl, best first, and best.toml, which ``gdamn train --config`` takes."""
-    import tomli_w
-
-    spec, key = search.spec, score_key(search.metric)
-    ranked = sorted(finished(study), key=lambda t: -(t.value or 0))
-    rows: list[dict[str, Any]] = [
-        {key: t.value, "per_seed": t.user_attrs.get("per_seed"), "settings": t.params} for t in ranked
-    ]
-    io.write_text(out / "trials.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    best = rows[0]
-    settings = {**spec.settings, **best["settings"]}
-    config = {"dataset": spec.dataset, "method": spec.method, "seeds": list(spec.seeds), "settings": settings}
-    name = f"mean validation {NAMES[search.metric]}"
-    summary = f"{len(rows)} trials by {name} over {len(spec.seeds)} seeds: {best[key]:.4f}"
-    io.write_text(out / "best.toml", f"# Best of {summary}\n" + tomli_w.dumps(config))
-    return {"trials": len(rows), **best}

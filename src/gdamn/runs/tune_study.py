@@ -44,7 +44,9 @@ def open_study(out: Path, name: str, conditions: Mapping[str, Any]) -> optuna.St
     except (ValueError, KeyError, TypeError):
         raise DataError(f"'{path}' is damaged; remove it to begin the search anew, or choose another --out.") from None
     now = json.loads(io.to_json(conditions))
-    recorded = None if recorded is None else {"metric": "accuracy", "settings": {}, **recorded}  # of older searches
+    recorded = (
+        None if recorded is None else {"metric": "accuracy", "settings": {}, "options": {}, **recorded}
+    )  # of older searches
     for key, value in now.items():
         if recorded is not None and recorded.get(key) != value:
             raise OutputError(f"'{out}' holds a search with another {key}; choose another --out.")

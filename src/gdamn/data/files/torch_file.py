@@ -59,7 +59,7 @@ def read_torch(path: Path) -> Parts:
         matrix=check_features(x, n, path),
         masks=masks_of(masks, n, path),
         class_names=names,
-        notes=not_read(_others(values), str(path)),
+        notes=[*not_read(_others(values), str(path)), *_weight_note(values, path)],
     )
 
 
@@ -69,6 +69,13 @@ def _others(values: dict[str, Any]) -> list[str]:
     attributes = values.get("edge_attr")
     used = values.get("edge_weight") is None and (attributes is None or is_weight(attributes))
     return left if used or attributes is None else [*left, "edge_attr"]
+
+
+def _weight_note(values: dict[str, Any], path: Path) -> list[str]:
+    """Says where weights come from that nobody called so."""
+    attributes = values.get("edge_attr")
+    used = attributes is not None and values.get("edge_weight") is None and is_weight(attributes)
+    return [f"{path.name}: edge_attr is taken as the edges' weights."] if used else []
 
 
 def _check_bounds(path: Path) -> None:

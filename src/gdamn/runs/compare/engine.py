@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ConfigError, GdamnError, GraphError, NothingFinishedError, OutputError, TrainingError
 from ...estimators import custom as own_methods
 from ...system.memory import shortage
-from .. import pool
+from .. import answers, pool
 from .. import run as runs
 from ..execution import DEFAULT, Execution
 from ..failures import describe
@@ -33,6 +33,8 @@ FILES = ("compare.md", "compare.csv", "compare.png", "compare.html", "compare.js
 
 TIMES = ("seconds_per_seed", "peak_rss_mb", "versions")
 """What differs each time a fit is repeated; it stays out of the result, which can be compared byte for byte."""
+
+NO_TEST = "There are no test nodes, so no method is ahead of another; hold some out (own files: --test-share 0.2)."
 
 LEFT_OUT = (*TIMES, "recall")
 """What a summary has and ``compare.json`` doesn't; the recalls of all methods and classes would be most of the file."""
@@ -146,7 +148,7 @@ def compare(
         work = partial(fit_one, out, by_name, data_root)
         with (
             stoppable(done, len(records) + len(missing), f"fits on {specs[0].dataset}"),
-            pool.handed_out(work, missing, jobs, threads, watch.progress) as each,
+            pool.handed_out(work, missing, jobs, threads, watch.progress, pool.after(execution.time_budget)) as each,
         ):
             for fit, fitted in each:
                 result = fitted()
@@ -157,7 +159,8 @@ def compare(
                     done.add(fit)
                 if watch.finished is not None:
                     watch.finished(fit, result)
-    return summarise(specs, find_finished(store, specs, force=True), failed)
+    left = [fit for fit in missing if fit not in done and fit not in failed]
+    return summarise(specs, find_finished(store, specs, force=True), failed, len(left))
 
 
 def in_order(specs: Sequence[RunSpec]) -> list[Fit]:
@@ -186,7 +189,8 @@ def fit_one(
     graph = cached_graph(spec, data_root, seed)
     try:
         with keeping(Store(out).checkpoints(fit_work(spec, seed).config)):
-            return runs.measure(graph, runs.make_estimator(spec, seed).fit(graph, progress=progress))
+            seen = answers.shown_to(method, graph)
+            return runs.measure(graph, runs.make_estimator(spec, seed).fit(seen, progress=progress))
     except Exception as problem:
         return {"failed": failure(method, problem)}
 
@@ -216,12 +220,21 @@ def _graph(dataset: str, noise: float, options: str, data_root: Path | None, see
 
 
 def summarise(
-    specs: Sequence[RunSpec], records: Mapping[Fit, dict[str, Any]], failed: Mapping[Fit, str] | None = None
+    specs: Sequence[RunSpec],
+    records: Mapping[Fit, dict[str, Any]],
+    failed: Mapping[Fit, str] | None = None,
+    left: int = 0,
 ) -> Outcome:
-    """The content of ``compare.json`` from the finished fits: the methods by mean test accuracy, the best first."""
+    """The content of ``compare.json`` from the finished fits: the methods by mean test accuracy, the best first.
+
+    Args:
+        left: how many fits were not begun, because the time was over. A method with fewer seeds than others is then
+            no candidate for the highest mean, as one that failed isn't.
+    """
     failed = failed or {}
     if not records:
-        raise NothingFinishedError(f"No fit could be finished: {next(iter(failed.values()), 'none was asked for')}")
+        reason = "the time was over" if left else "none was asked for"
+        raise NothingFinishedError(f"No fit could be finished: {next(iter(failed.values()), reason)}")
     fits = {fit: record["result"] for fit, record in records.items()}
     results = []
     for spec in specs:
@@ -230,15 +243,17 @@ def summarise(
             whole = runs.summarise(replace(spec, seeds=seeds), [fits[spec.method, seed] for seed in seeds])
             results.append({key: value for key, value in whole.items() if key not in LEFT_OUT})
     results.sort(key=lambda r: (r["test_accuracy"]["mean"] is None, -(r["test_accuracy"]["mean"] or 0), r["method"]))
-    first = specs[0]
+    first, most = specs[0], max(len(r["protocol"]["seeds"]) for r in results)
+    behind = {r["method"] for r in results if left and len(r["protocol"]["seeds"]) < most}
     content = {
         "kind": "comparison",
         "dataset": first.dataset,
         "noise": first.noise,
         "options": dict(first.options),
-        **against_best(results, {method for method, _ in failed}),
+        **against_best(results, {method for method, _ in failed} | behind),
         "results": results,
         "failed": [{"method": method, "seed": seed, "reason": why} for (method, seed), why in sorted(failed.items())],
+        **({"left": left} if left else {}),
         "versions": merged_versions([record["versions"] for record in records.values()]),
     }
     return Outcome(content, fits)
@@ -252,7 +267,8 @@ def against_best(results: Sequence[dict[str, Any]], incomplete: set[str]) -> dic
     ranked = [r for r in results if r["test_accuracy"]["mean"] is not None]
     best = next((r for r in ranked if r["method"] not in incomplete), None)
     if best is None:
-        return {"best": None, "verdict": "No method finished every seed.", "tests": {}}
+        why = "No method finished every seed." if ranked else NO_TEST
+        return {"best": None, "verdict": why, "tests": {}}
     others = [r for r in ranked if r is not best]
     paired_tests = {r["method"]: paired(by_seed(r), by_seed(best)) for r in others}
     tests = {name: test for name, test in paired_tests.items() if test is not None}

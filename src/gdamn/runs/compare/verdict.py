@@ -59,3 +59,11 @@ def wilcoxon_note(tests: Mapping[str, Mapping[str, Any]]) -> str | None:
         f"– for Wilcoxon's p: the test needs at least {FEWEST_WILCOXON} seeds on which two methods differ; with n of "
         "them its smallest two-sided p is 2/2ⁿ."
     )
+
+
+def left_note(result: Mapping[str, Any]) -> str | None:
+    """What people should know where the time was over before all was fitted; None where it wasn't."""
+    left, there = result.get("left", 0), sum(len(r["protocol"]["seeds"]) for r in result["results"])
+    if not left:
+        return None
+    return f"The time was over after {there} of {there + left + len(result['failed'])} fits; the same command goes on."

@@ -13,7 +13,8 @@ from ..estimators import accuracy
 from ..model.metrics import NAMES, score_key
 from ..runs.spec import RunSpec, folder_name
 from . import display
-from .options import DataRoot
+from .options import DataRoot, Noise
+from .parsing import parse_noise
 from .root import app, reporting
 
 
@@ -24,7 +25,7 @@ def tune(
     method: Annotated[str, typer.Option(help="Method whose settings are searched.")] = "gdamn",
     trials: Annotated[int, typer.Option(min=1, help="Finished trials that the search should have in the end.")] = 50,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of every trial.")] = 4,
-    noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
+    noise: Noise = None,
     space: Annotated[Path | None, typer.Option(help="TOML file with a list of values per setting.")] = None,
     metric: Annotated[
         str, typer.Option(help="Validation score to maximise: accuracy, balanced_accuracy or macro_f1.")
@@ -45,7 +46,7 @@ def tune(
     fixed = {} if metric == "accuracy" else {"metric": metric}
     with display.CountView("trials", trials) as view:
         best = tuning.tune(
-            RunSpec(dataset, method, tuple(range(seeds)), noise, settings=fixed),
+            RunSpec(dataset, method, tuple(range(seeds)), parse_noise(noise) or 0.0, settings=fixed),
             folder,
             trials=trials,
             space=tuning.read_space(space) if space else None,

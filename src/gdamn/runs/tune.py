@@ -235,7 +235,7 @@ def run_trial(search: Search, study: optuna.Study, sampler_seed: int) -> None:
     Store(search.out).forget()
 
 
-def load_graphs(dataset: str, seeds: Sequence[int], noise: float, data_root: Path | None) -> dict[int, Graph]:
+def load_graphs(dataset: str, seeds: Sequence[int], noise: float | str, data_root: Path | None) -> dict[int, Graph]:
     """The graph of each seed; one object for all seeds where split and noise don't depend on it."""
     from .. import data
 

@@ -1,10 +1,11 @@
 """An attack on the edges: projected randomised block coordinate descent (PRBCD, Geisler et al., NeurIPS 2021).
 
-The attacker may change Δ pairs: join two nodes, or cut an edge. All pairs would be too many to hold, so a random block of
-them is; each has a weight p in [0, 1], with which it is changed. Steps: p rises with the gradient of a surrogate's margin
-loss, is projected to Σp ≤ Δ, and pairs that stay at 0 make room for others. At the end Δ pairs are drawn by their weights
-several times, and the draw that hurts the surrogate most is taken. Methods are then trained on the changed graph, which
-the publication's victims aren't; so the surrogate, too, is trained again now and then, on the graph as it is by then.
+The attacker may change Δ pairs: join two nodes, or cut an edge. All pairs would be too many to hold, so a random block
+of them is; each has a weight p in [0, 1], with which it is changed. In each step p rises with the gradient of a
+surrogate's margin loss and is projected to Σp ≤ Δ, and pairs that stay at 0 make room for others. At the end Δ pairs
+are drawn by their weights several times, and the draw that hurts the surrogate most is taken. Methods are then trained
+on the changed graph, which the publication's victims aren't; so the surrogate, too, is trained again now and then, on
+the graph as it is by then.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class Block:
 def attack_edges(graph: Graph, rate: float, seed: int) -> Graph:
     """Change ``round(rate * edges)`` pairs so that a surrogate GCN errs on nodes that aren't training nodes.
 
-    Training labels teach the surrogate; what it then says of the other nodes stands for their labels, which aren't read.
-    One thread computes it: sums in another order would change bits.
+    Training labels teach the surrogate; what it then says of the other nodes stands for their labels, which aren't
+    read. One thread computes it: sums in another order would change bits.
     """
     from threadpoolctl import threadpool_limits
 

@@ -109,7 +109,7 @@ class Noise:
     def __post_init__(self) -> None:
         known = find_kind(self.kind)
         if not (math.isfinite(self.rate) and self.rate >= 0):
-            raise ConfigError(f"The rate of the noise is {self.rate:g}; it must be 0 (no noise) or greater.")
+            raise ConfigError(f"The rate of the noise must be 0 or more; got {self.rate:g}.")
         if known.most is not None and self.rate > known.most:
             raise ConfigError(
                 f"The rate of the noise '{self.kind}' is a {known.what}, from 0 to {known.most:g}; got {self.rate:g}."
@@ -121,17 +121,17 @@ class Noise:
     def parse(cls, value: float | str) -> Noise:
         """From a number (edges between classes per edge), ``KIND:RATE`` or ``KIND:RATE:SEED``."""
         if not isinstance(value, str):
-            return cls(rate=_number(value, str(value)))
+            return cls(rate=_number(value))
         text = value.strip()
         if ":" not in text:
             if text in KINDS:
                 raise ConfigError(f"The noise '{text}' has no rate; write {text}:0.2 for a rate of 0.2.")
-            return cls(rate=_number(text, value))
+            return cls(rate=_number(text))
         kind, rate, *rest = (part.strip() for part in text.split(":"))
         find_kind(kind)
         if len(rest) > 1 or (rest and not rest[0].isdecimal()):
-            raise ConfigError(f"The noise '{value}' isn't KIND:RATE or KIND:RATE:SEED, such as {kind}:0.2 or {kind}:0.2:7.")
-        return cls(kind, _number(rate, value), int(rest[0]) if rest else None)
+            raise ConfigError(f"The noise '{value}' isn't KIND:RATE or KIND:RATE:SEED, such as {kind}:0.2:7.")
+        return cls(kind, _number(rate), int(rest[0]) if rest else None)
 
     @property
     def value(self) -> float | str:
@@ -155,6 +155,13 @@ def noise_text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
+def noise_meaning(value: float | str) -> str:
+    """What that noise is, in words."""
+    if not isinstance(value, str):
+        return "planted false edges per true edge"
+    return KINDS[Noise.parse(value).kind].summary
+
+
 def find_kind(name: str) -> Kind:
     """The kind called so, or an error with those that there are."""
     if name == FILES:
@@ -166,12 +173,16 @@ def find_kind(name: str) -> Kind:
     return KINDS[name]
 
 
-def _number(number: float | str, given: str) -> float:
+def _number(number: float | str) -> float:
+    """The number, or an error that tells what was given."""
     try:
         return float(number)
-    except (ValueError, OverflowError):
+    except OverflowError:
+        raise ConfigError("The noise is a number that is too large.") from None
+    except ValueError:
         raise ConfigError(
-            f"The noise '{given}' is neither a number nor KIND:RATE, such as remove:0.2; the kinds are {', '.join(KINDS)}."
+            f"The noise '{number}' is neither a number nor KIND:RATE, such as remove:0.2; "
+            f"the kinds are {', '.join(KINDS)}."
         ) from None
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...errors import ConfigError, GraphError
-from ..pairs import Codes
+from ...errors import GraphError
+from ..pairs import Codes, pair_codes
 from .changes import draw_places, with_record
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def mask_features(graph: Graph, rate: float, seed: int) -> Graph:
     """Set ``round(rate * count)`` of the features that aren't 0 to 0, whichever nodes they belong to."""
     rng = np.random.default_rng([seed, 0x3A5C])
-    features = graph.features.copy()
+    features: Any = graph.features.copy()
     values = features.data if sp.issparse(features) else features.reshape(-1)
     present = np.flatnonzero(values)
     masked = rng.choice(present, round(rate * len(present)), replace=False)
@@ -44,7 +44,7 @@ def moved_words(graph: Graph, rate: float, rng: np.random.Generator) -> Graph:
     A column is drawn among those where the row has had nothing; their values go with them.
     """
     if rate > 1:
-        raise ConfigError(f"The rate of the noise 'features' is a share of the words, from 0 to 1; got {rate:g}.")
+        raise GraphError(f"These features are words, of which the noise is a share from 0 to 1; got {rate:g}.")
     features = sp.coo_array(graph.features)
     features.eliminate_zeros()
     width = features.shape[1]
@@ -56,7 +56,7 @@ def moved_words(graph: Graph, rate: float, rng: np.random.Generator) -> Graph:
         raise GraphError("A node has too many words for so many of them to be exchanged; ask for a lower noise rate.")
 
     def code(a: NDArray[np.int64], b: NDArray[np.int64]) -> Codes:
-        return a * width + b
+        return pair_codes(a, b, width, ordered=True)
 
     places = codes.copy()
     places[chosen] = draw_places(rows[chosen], rows[chosen], width, code, np.sort(codes), rng)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gdamn.data import Noise, add_noise, load
@@ -47,6 +47,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     rate=st.floats(0, 1, allow_subnormal=False),
@@ -93,19 +94,16 @@ def test_mistakes_are_told(text: str, said: str) -> None:
 # --- edges ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graph=graphs(), rate=st.floats(0.05, 1), seed=st.integers(0, 9), listed=st.sampled_from([0, edges.LISTED]))
 @pytest.mark.parametrize("kind", ["random", "remove", "rewire"])
 def test_edges_are_counted_exactly(kind: str, graph: Graph, rate: float, seed: int, listed: int) -> None:
     old, count = pairs(graph), round(rate * graph.num_edges)
+    free = graph.num_nodes * (graph.num_nodes - 1) // (1 if graph.directed else 2) - graph.num_edges
+    assume(kind == "remove" or free >= 3 * count)  # dense graphs have tests of their own
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edges, "LISTED", listed)
-        try:
-            noisy = add_noise(graph, Noise(kind, rate), seed)
-        except GraphError as problem:
-            assert kind != "remove"
-            assert "lower" in str(problem) or "can't be added" in str(problem)
-            return
+        noisy = add_noise(graph, Noise(kind, rate), seed)
         assert same(noisy, add_noise(graph, Noise(kind, rate), seed))
     new = pairs(noisy)
     both = 1 if graph.directed else 2
@@ -199,6 +197,7 @@ def test_measurements_get_noise_of_their_own_spread() -> None:
     assert noisy.meta["noise"]["disturbed"] == 8000
 
 
+@settings(max_examples=20)
 @given(rate=st.floats(0, 1, exclude_min=True), seed=st.integers(0, 9))
 def test_flipped_labels(rate: float, seed: int) -> None:
     noisy = add_noise(SBM, Noise("labels", rate), seed)

@@ -41,5 +41,5 @@ def areas(content: Mapping[str, Any]) -> tuple[Sequence[str], Rows]:
         for kind in kinds.values():
             found = kind["methods"][method]
             cells.append(spread_text(found["area"]) + (f" ({found['rank']})" if found["rank"] is not None else ""))
-        rows.append([method, *cells, "–" if ranks[method] is None else f"{ranks[method]:.1f}"])
-    return ("method", *kinds, "mean rank"), rows
+        rows.append([method, "–" if ranks[method] is None else f"{ranks[method]:.1f}", *cells])
+    return ("method", "mean rank", *kinds), rows

@@ -67,8 +67,8 @@ _ALL = (
     ),
     Kind(
         "features",
-        "words: a share r of them is exchanged for others; measurements: r standard deviations of Gaussian noise",
-        "share of the words, or noise over spread",
+        "a share r of the words is exchanged for others; measurements get r standard deviations of Gaussian noise",
+        "share of words (or noise / spread)",
         "values:noisy_features",
     ),
     Kind(

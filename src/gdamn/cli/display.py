@@ -255,9 +255,7 @@ def show_rows(
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for at, column in enumerate(columns):
-        whole = at == 0 or not wrap
-        side = "right" if column in right else "left"
-        table.add_column(column, justify=side, no_wrap=whole, overflow="ellipsis" if whole else "fold")
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=at == 0 or not wrap)
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console().print(table)

@@ -168,25 +168,43 @@ def show(content: Mapping[str, Any], folder: Path) -> None:
         name = content["target"]
         target = targets.find(name)
         columns, cells = target.experiment().table(content)
-        display.show_rows(content["title"], columns, fitting(columns, cells), right=columns[1:])
         short = writing.summary_of(target, content)
-        if short is not None:
-            display.show_rows(content["captions"][0], short[0], fitting(*short), right=short[0][1:])
+        if short is None:
+            display.show_rows(content["title"], columns, cells, right=columns[1:])
+        else:
+            show_wide(content["captions"][1], columns, cells, keys=2)
+            show_wide(content["captions"][0], short[0], short[1], keys=1)
         for line in (*writing.warnings(content), *content.get("left_out", ())):
             display.note(line)
         for claim in content["claims"]:
             verdict = writing.VERDICTS[claim["agrees"]]
             display.note(f"{writing.whose(content)} that {claim['paper']}. Our numbers {verdict}: {claim['ours']}.")
-        files = ("md", "png", "svg", "json")
+        files = ("md", "png", "svg", "json") if short is None else ("html", "md", "png", "json")
     display.note(f"Written to {folder}: {', '.join(f'{name}.{kind}' for kind in files)}")
 
 
-def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The rows of a table; where the terminal is too narrow, without their standard deviations."""
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    if sum(widths) + 3 * len(widths) <= display.width():
-        return [list(row) for row in rows]
-    return [[re.sub(r" ± \d+\.\d+", "", cell) for cell in row] for row in rows]
+def show_wide(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> None:
+    """A table of many columns: where the terminal is too narrow for them, without deviations, and in several parts.
+
+    Args:
+        keys: columns that each part has, the first ones.
+    """
+
+    def widths() -> list[int]:
+        return [3 + max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+
+    if sum(widths()) > display.width():
+        rows = [[re.sub(r" ± \d+\.\d+", "", cell) for cell in row] for row in rows]
+    parts: list[list[int]] = [[]]
+    room = display.width() - sum(widths()[:keys])
+    for at, width in list(enumerate(widths()))[keys:]:
+        if parts[-1] and sum(widths()[other] for other in parts[-1]) + width > room:
+            parts.append([])
+        parts[-1].append(at)
+    for part in parts:
+        shown = [*range(keys), *part]
+        names = [columns[at] for at in shown]
+        display.show_rows(title, names, [[row[at] for at in shown] for row in rows], right=names[1:], wrap=False)
 
 
 class UnitView(display.CountView):

@@ -132,6 +132,10 @@ class RunSpec:
         if not is_path(fields["dataset"]):
             fields["dataset"] = fields["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         fields["seeds"] = tuple(fields.get("seeds", (0,)))
+        try:
+            Noise.parse(fields.get("noise", 0.0))
+        except ConfigError as problem:
+            raise ConfigError(f"In '{where}': {problem}") from None
         return cls(**fields)
 
 

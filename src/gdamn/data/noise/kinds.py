@@ -130,7 +130,7 @@ class Noise:
         kind, rate, *rest = (part.strip() for part in text.split(":"))
         find_kind(kind)
         if len(rest) > 1 or (rest and not rest[0].isdecimal()):
-            raise ConfigError(f"The noise '{value}' isn't KIND:RATE or KIND:RATE:SEED, such as {kind}:0.2:7.")
+            raise ConfigError(f"The noise {value!r} isn't KIND:RATE or KIND:RATE:SEED, such as {kind}:0.2:7.")
         return cls(kind, _number(rate), int(rest[0]) if rest else None)
 
     @property
@@ -169,7 +169,7 @@ def find_kind(name: str) -> Kind:
     if name not in KINDS:
         close = difflib.get_close_matches(name, KINDS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(KINDS)}."
-        raise ConfigError(f"There is no noise '{name}'; {hint}")
+        raise ConfigError(f"There is no noise {name!r}; {hint}")
     return KINDS[name]
 
 
@@ -181,7 +181,7 @@ def _number(number: float | str) -> float:
         raise ConfigError("The noise is a number that is too large.") from None
     except ValueError:
         raise ConfigError(
-            f"The noise '{number}' is neither a number nor KIND:RATE, such as remove:0.2; "
+            f"The noise {number!r} is neither a number nor KIND:RATE, such as remove:0.2; "
             f"the kinds are {', '.join(KINDS)}."
         ) from None
 

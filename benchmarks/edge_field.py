@@ -4,10 +4,10 @@ python benchmarks/edge_field.py                       all that is missing, with 
 python benchmarks/edge_field.py --seeds 3 --graphs "cora-meta 0.25"    a part of it
 python benchmarks/edge_field.py --table               the table of what is there
 
-Each fit is GDAMN() as a user calls it, with the split that the graph comes with: judge_edges on (the default), and off as
-the control. Accuracy is that of test nodes at the epoch that validation nodes choose. ``auc`` is the area under the curve
-of the order of suspicious edges against the edges that were planted, where it is known which these are. Every fit is kept
-in edge_field.json, and not made again.
+Each fit is GDAMN() as a user calls it, with the split that the graph comes with: judge_edges on (the default), and off
+as the control. Accuracy is that of test nodes at the epoch that validation nodes choose. ``auc`` is the area under the
+curve of the order of suspicious edges against the edges that were planted, where it is known which these are. Every fit
+is kept in edge_field.json, and not made again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def main() -> None:
         for name in arguments.graphs:
             for variant in arguments.variants:
                 if (name, seed, variant) not in done:
-                    kept["fits"].append({"graph": name, "seed": seed, "variant": variant, **measure(name, seed, variant)})
+                    kept["fits"].append(
+                        {"graph": name, "seed": seed, "variant": variant, **measure(name, seed, variant)}
+                    )
                     write(arguments.out, kept)
                     print(kept["fits"][-1], flush=True)
     print(table(kept["fits"]))
@@ -98,7 +100,9 @@ def write(path: Path, kept: dict[str, Any]) -> None:
     """The whole file or none of it; a line for each fit."""
     lines = ",\n".join(f"  {json.dumps(one)}" for one in kept["fits"])
     versions = json.dumps(machine.versions())
-    write_text(path, f'{{\n "versions": {versions},\n "settings": {json.dumps(VARIANTS)},\n "fits": [\n{lines}\n ]\n}}\n')
+    write_text(
+        path, f'{{\n "versions": {versions},\n "settings": {json.dumps(VARIANTS)},\n "fits": [\n{lines}\n ]\n}}\n'
+    )
 
 
 def table(fits: list[dict[str, Any]]) -> str:
@@ -110,11 +114,16 @@ def table(fits: list[dict[str, Any]]) -> str:
         if not seeds:
             continue
         judged, control = (np.array([rows[v, s]["test"] for s in seeds]) * 100 for v in VARIANTS)
-        lead, error = (judged - control).mean(), (judged - control).std(ddof=1) / len(seeds) ** 0.5 if len(seeds) > 1 else 0
+        lead, error = (
+            (judged - control).mean(),
+            (judged - control).std(ddof=1) / len(seeds) ** 0.5 if len(seeds) > 1 else 0,
+        )
         aucs = [[rows[v, s]["auc"] for s in seeds] for v in VARIANTS]
         shown = [f"{np.mean(each):.3f}" if None not in each else "–" for each in aucs]
         spread = [f"{each.mean():.1f} ± {each.std(ddof=min(1, len(seeds) - 1)):.1f}" for each in (judged, control)]
-        lines.append(f"| {name} | {len(seeds)} | {' | '.join(spread)} | {lead:+.1f} ± {error:.1f} | {' | '.join(shown)} |")
+        lines.append(
+            f"| {name} | {len(seeds)} | {' | '.join(spread)} | {lead:+.1f} ± {error:.1f} | {' | '.join(shown)} |"
+        )
     return "\n".join(lines)
 
 

@@ -39,7 +39,7 @@ def compare(
     methods: str | type[NodeClassifier] | Sequence[str | type[NodeClassifier]],
     *,
     seeds: int | Sequence[int] = 10,
-    noise: float = 0.0,
+    noise: float | str = 0.0,
     options: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | PathLike[str] | None = None,
@@ -58,7 +58,7 @@ def compare(
         methods: names (``gdamn methods``), ``all``, ``module:Class`` of your own, or classes. A method of your own is
             given a graph that has the labels of training and validation nodes alone.
         seeds: their number, or which ones.
-        noise: wrong edges to plant per edge.
+        noise: wrong edges to plant per edge, or KIND:RATE (docs/noise.md).
         options: of the data set (``split=3``), or how files are read (``edges="edges.csv", label="topic"``).
         settings: ``{"epochs": 100}`` for every method that has it, ``{"gcn.hidden": 32}`` for one.
         out: folder that keeps every fit: what is finished in it isn't fitted again. None: nothing is kept.
@@ -91,7 +91,7 @@ def tune(
     space: Mapping[str, Any] | None = None,
     trials: int = 50,
     seeds: int | Sequence[int] = 4,
-    noise: float = 0.0,
+    noise: float | str = 0.0,
     options: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | PathLike[str] | None = None,

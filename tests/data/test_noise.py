@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gdamn.data import load, noise, plant
+from gdamn.data import load, plant
+from gdamn.data.noise import inter as noise
 from gdamn.errors import ConfigError, GraphError
 from gdamn.graph.graph import Graph
 

@@ -61,12 +61,14 @@ def test_any_file(reader: Callable[[Path, bytes], None], content: bytes) -> None
 
 @often
 @example({"dataset": "sbm", "noise": 10**400})
+@example({"dataset": "sbm", "noise": "remoev\n:0.1"})
 @given(st.dictionaries(st.sampled_from(["dataset", "method", "seeds", "noise", "options", "settings", "x"]), JSON))
 def test_any_config(given_: dict[str, Any]) -> None:
     try:
         spec = RunSpec.from_dict(given_, "a file")
     except ConfigError as problem:
         assert "a file" in str(problem)  # noqa: PT017 - either is right
+        assert "\n" not in str(problem)  # noqa: PT017
     else:
         assert isinstance(spec, RunSpec)
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import ConfigError
 from . import display
 from . import file_options as files
-from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads, TimeBudget
-from .parsing import parse_pairs
+from .options import Changes, DataOptions, DataRoot, Jobs, Noise, Refit, Split, Threads, TimeBudget
+from .parsing import parse_noise, parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
@@ -19,25 +20,47 @@ if TYPE_CHECKING:
     from ..runs.spec import RunSpec
 
 
+Methods = Annotated[
+    str, typer.Option(help="Names with commas between them (see: gdamn methods), all, or module:Class of your own.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder; what is finished in it isn't fitted again. Default: runs/DATASET-compare, under noise -noise."
+    ),
+]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds, the same for all methods.")]
+FirstSeed = Annotated[int, typer.Option(help="The first seed; the others follow.")]
+NoiseKinds = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,C", help="Compare under noise: these kinds, or all, at several rates (docs/noise.md)."),
+]
+Rates = Annotated[
+    str, typer.Option(metavar="0,0.2,…", help="Of --noise-kinds: rates, the same for all kinds. Default: each kind's.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print compare.json (noise.json), and nothing else.")]
+
+
 @app.command(
     epilog="Example: gdamn compare cora --methods gcn,gat,gdamn --seeds 10 --jobs 2 --out runs/cora\n\n"
     "gdamn compare digits --methods all --noise 1 --seeds 5 --out runs/noisy\n\n"
     "gdamn compare nodes.csv --edges edges.csv --label topic --test-share 0.2 --methods gcn,gdamn --out runs/files\n\n"
+    "gdamn compare nodes.csv --edges edges.csv --label topic --methods gcn,gdamn --noise-kinds inter,remove\n\n"
     "gdamn compare cora --methods gcn,my_module:MyMethod --set epochs=100 --set gcn.hidden=32 --out runs/mine",
 )
 @reporting()
 def compare(
     dataset: Annotated[str, typer.Argument(help="Data set (see: gdamn data list), or a file with your own graph.")],
-    methods: Annotated[
-        str, typer.Option(help="Names with commas between them (see: gdamn methods), all, or module:Class of your own.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder of the comparison; what is finished in it isn't fitted again.")],
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, the same for all methods.")] = 10,
-    first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
+    methods: Methods,
+    out: Out = None,
+    seeds: Seeds = 10,
+    first_seed: FirstSeed = 0,
     jobs: Jobs = 1,
     threads: Threads = None,
     time_budget: TimeBudget = None,
-    noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
+    noise: Noise = None,
+    noise_kinds: NoiseKinds = None,
+    rates: Rates = "",
     split: Split = None,
     option: DataOptions = None,
     settings: Changes = None,
@@ -55,33 +78,56 @@ def compare(
     test_share: files.TestShare = None,
     directed: files.Directed = False,
     force: Refit = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare methods on a data set: the same splits and seeds for all, and paired tests against the highest mean.
 
-    Writes compare.html, compare.json, compare.md, compare.csv and compare.png. A comparison that was stopped goes on
-    with the same command; more methods or seeds may be added in the same folder.
+    Writes compare.html, compare.json, compare.md, compare.csv and compare.png; with --noise-kinds noise.html and the
+    like. A comparison that was stopped goes on with the same command; more methods or seeds may be added in the same
+    folder.
     """
-    changed = parse_pairs("--set", settings or [])
-    options = parse_pairs("--option", option or []) | files.chosen_options(split=split)
-
-    from ..report.comparison_files import compact_json
-    from ..runs.compare import engine
-    from ..runs.execution import Execution
-
-    names = engine.method_names(methods)
-    seed_range = range(first_seed, first_seed + seeds)
-    specs = engine.make_specs(dataset, names, seed_range, noise=noise, options=options, settings=changed)
     columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
     reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
-    specs = [files.settle(spec, reading, fresh=True) for spec in specs]
-    outcome = fitted_and_written(specs, out, Execution(jobs, threads, data_root, force, time_budget))
+    options = parse_pairs("--option", option or []) | files.chosen_options(split=split)
+    changed = parse_pairs("--set", settings or [])
+    check_noise(noise, noise_kinds, rates)
+
+    from ..runs.compare import engine
+    from ..runs.execution import Execution
+    from .compare_noise import compare_under_noise, with_test_nodes
+
+    names, execution = engine.method_names(methods), Execution(jobs, threads, data_root, force, time_budget)
+    seed_range = range(first_seed, first_seed + seeds)
+    disturbed = parse_noise(noise) or 0.0
+    specs = engine.make_specs(dataset, names, seed_range, noise=disturbed, options=options, settings=changed)
+    if noise_kinds is not None:
+        spec = files.settle(specs[0], with_test_nodes(specs[0], reading), fresh=True)
+        compare_under_noise(spec, names, (noise_kinds, rates), changed, out, execution, as_json)
+        return
+    compare_once([files.settle(spec, reading, fresh=True) for spec in specs], out, execution, as_json)
+
+
+def check_noise(noise: str | None, noise_kinds: str | None, rates: str) -> None:
+    """Refuse options that don't go together."""
+    if noise_kinds is None and rates:
+        raise ConfigError("--rates belongs to --noise-kinds; name the kinds, or give --noise KIND:RATE.")
+    if noise_kinds is not None and noise is not None:
+        raise ConfigError("--noise is one noise, --noise-kinds are several; give one of them.")
+
+
+def compare_once(specs: list[RunSpec], out: Path | None, execution: Execution, as_json: bool) -> None:
+    """Compare methods on one graph per seed, write the files and show them."""
+    from ..report.comparison_files import compact_json
+    from ..runs.spec import folder_name
+
+    folder = out or Path("runs") / f"{folder_name(specs[0].dataset)}-compare"
+    outcome = fitted_and_written(specs, folder, execution)
     if as_json:
         display.print_json(compact_json(outcome.result).rstrip("\n"))
         return
     show_outcome(outcome)
-    display.note(f"Written to {out}: compare.html, compare.md, compare.png, compare.csv, compare.json")
+    display.note(f"Written to {folder}: compare.html, compare.md, compare.png, compare.csv, compare.json")
 
 
 def fitted_and_written(specs: list[RunSpec], out: Path, execution: Execution) -> Outcome:

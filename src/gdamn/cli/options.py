@@ -34,7 +34,13 @@ Workers = Annotated[
     int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
 ]
 Timeout = Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")]
-Noise = Annotated[float | None, typer.Option(min=0, help="Plant this many false edges per true edge. Default: 0.")]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|KIND:RATE",
+        help="Plant this many false edges per true edge; or another kind of noise, such as remove:0.2 (docs/noise.md).",
+    ),
+]
 Split = Annotated[int | None, typer.Option(min=0, help="Split for all seeds, where there are several.")]
 DataOptions = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")

@@ -96,6 +96,37 @@ class App(typer.Typer):
         return super().command(name, **{"cls": Command, **options})
 
 
+def listed(text: str) -> list[str]:
+    """The names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parse_rates(text: str) -> list[float]:
+    """The rates of a noise, with commas between them, from the lowest to the highest; empty where none are given."""
+    try:
+        rates = sorted({float(number) for number in listed(text)})
+    except ValueError:
+        raise ConfigError(f"--rates takes numbers with commas between them, such as 0,0.2,0.4; got '{text}'.") from None
+    if any(not 0 <= rate < float("inf") for rate in rates):
+        raise ConfigError(f"--rates must be 0 or more; got {text}.")
+    return rates
+
+
+def parse_noise(text: str | None) -> float | str | None:
+    """The noise that ``--noise`` asks for, as a run keeps it; None where it is left out."""
+    from ..data.noise import Noise
+
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return Noise.parse(text).value
+    if not number >= 0:
+        raise ConfigError(f"--noise must be 0 or more; got {text}.")
+    return Noise.parse(number).value
+
+
 def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, Any]:
     """KEY=VALUE pairs; a value is read as TOML (5, 0.1, true, "x"), and as a plain string where it isn't TOML."""
     values: dict[str, Any] = {}

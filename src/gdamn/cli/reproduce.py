@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from ..estimators import accuracy
 from . import display
 from .options import Changes, DataRoot, Jobs, Refit, Threads
-from .parsing import parse_pairs
+from .parsing import listed, parse_pairs, parse_rates
 from .root import app, reporting
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ OUT = Path("runs") / "reproduce"
 
 TargetName = Annotated[
     str,
-    typer.Argument(help="table1, table2, table3, fig1a, fig1b, fig4, fig5, fig6, ablation, time, convergence, or all."),
+    typer.Argument(
+        help="table1, table2, table3, fig1a, fig1b, fig4, fig5, fig6, ablation, time, convergence, or all of them; "
+        "noise is an experiment of our own."
+    ),
 ]
 TargetOut = Annotated[
     Path | None,
@@ -37,9 +41,13 @@ Datasets = Annotated[
     ),
 ]
 Methods = Annotated[
-    str, typer.Option(help="Of table2 and table3: methods with commas between them; paper means all rows.")
+    str, typer.Option(help="Of table2, table3 and noise: methods with commas between them; paper means all rows.")
 ]
-Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds. Default: the paper's 20 (time: 3).")]
+Kinds = Annotated[str, typer.Option(help="Of noise: kinds with commas between them. Default: all (docs/noise.md).")]
+Rates = Annotated[
+    str, typer.Option(help="Of noise: rates with commas between them, the same for all kinds. Default: each kind's.")
+]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds. Default: the paper's 20 (time: 3, noise: 5).")]
 CoauthorSeeds = Annotated[
     int | None,
     typer.Option(min=1, help="Of table2: seeds on the co-author graphs of all but gdamn. Default: as --seeds."),
@@ -53,6 +61,7 @@ Finished = Annotated[
     epilog="Example: gdamn reproduce fig1a --seeds 5\n\n"
     "gdamn reproduce table2 --datasets cora,citeseer --methods paper,grand --seeds 5 --out runs/small\n\n"
     "gdamn reproduce table3 --dataset arxiv-2023 --seeds 3\n\n"
+    "gdamn reproduce noise --kinds inter,remove --rates 0,0.2,0.4 --methods gcn,gdamn --seeds 3\n\n"
     "gdamn reproduce all --jobs 2",
 )
 @reporting()
@@ -63,6 +72,8 @@ def reproduce(
     methods: Methods = "paper",
     seeds: Seeds = None,
     coauthor_seeds: CoauthorSeeds = None,
+    kinds: Kinds = "",
+    rates: Rates = "",
     finished: Finished = False,
     jobs: Jobs = 1,
     threads: Threads = None,
@@ -70,7 +81,7 @@ def reproduce(
     data_root: DataRoot = None,
     force: Refit = False,
 ) -> None:
-    """Run a table or figure of the paper again, and set ours beside it; all does everything.
+    """Run a table or figure of the paper again, and set ours beside it; all does everything that the paper has.
 
     Writes TARGET.json, TARGET.md, TARGET.png and TARGET.svg (tables: TARGET.html and TARGET.csv, and a comparison per
     data set). What was stopped goes on with the same command.
@@ -86,6 +97,8 @@ def reproduce(
         seeds=seeds,
         coauthor_seeds=coauthor_seeds,
         settings=changed,
+        kinds=listed(kinds),
+        rates=parse_rates(rates),
         finished=finished,
         execution=Execution(jobs, threads, data_root, force),
     )
@@ -153,15 +166,45 @@ def show(content: Mapping[str, Any], folder: Path) -> None:
         from ..experiments import targets, writing
 
         name = content["target"]
-        columns, cells = targets.find(name).experiment().table(content)
-        display.show_rows(content["title"], columns, cells, right=columns[1:])
-        for warning in writing.warnings(content):
-            display.note(warning)
+        target = targets.find(name)
+        columns, cells = target.experiment().table(content)
+        short = writing.summary_of(target, content)
+        if short is None:
+            display.show_rows(content["title"], columns, cells, right=columns[1:])
+        else:
+            show_wide(content["captions"][1], columns, cells, keys=2)
+            show_wide(content["captions"][0], short[0], short[1], keys=1)
+        for line in (*writing.warnings(content), *content.get("left_out", ())):
+            display.note(line)
         for claim in content["claims"]:
             verdict = writing.VERDICTS[claim["agrees"]]
-            display.note(f"The paper says that {claim['paper']}. Our numbers {verdict}: {claim['ours']}.")
-        files = ("md", "png", "svg", "json")
+            display.note(f"{writing.whose(content)} that {claim['paper']}. Our numbers {verdict}: {claim['ours']}.")
+        files = ("md", "png", "svg", "json") if short is None else ("html", "md", "png", "json")
     display.note(f"Written to {folder}: {', '.join(f'{name}.{kind}' for kind in files)}")
+
+
+def show_wide(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> None:
+    """A table of many columns: where the terminal is too narrow for them, without deviations, and in several parts.
+
+    Args:
+        keys: columns that each part has, the first ones.
+    """
+
+    def widths() -> list[int]:
+        return [3 + max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+
+    if sum(widths()) > display.width():
+        rows = [[re.sub(r" ± \d+\.\d+", "", cell) for cell in row] for row in rows]
+    parts: list[list[int]] = [[]]
+    room = display.width() - sum(widths()[:keys])
+    for at, width in list(enumerate(widths()))[keys:]:
+        if parts[-1] and sum(widths()[other] for other in parts[-1]) + width > room:
+            parts.append([])
+        parts[-1].append(at)
+    for part in parts:
+        shown = [*range(keys), *part]
+        names = [columns[at] for at in shown]
+        display.show_rows(title, names, [[row[at] for at in shown] for row in rows], right=names[1:], wrap=False)
 
 
 class UnitView(display.CountView):
@@ -193,8 +236,3 @@ class UnitView(display.CountView):
         value = result.get("test_accuracy")
         accuracy_text = f", test {accuracy.full(value, result.get('test_nodes'))}" if isinstance(value, float) else ""
         self.count(self._done, f"{task[0]}, seed {task[1]}{accuracy_text}")
-
-
-def listed(text: str) -> list[str]:
-    """The names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]

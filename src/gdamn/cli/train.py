@@ -15,7 +15,7 @@ from ..runs.reference import AUTO
 from ..runs.spec import folder_name
 from . import display, options
 from . import file_options as files
-from .parsing import parse_pairs
+from .parsing import parse_noise, parse_pairs
 from .root import app, reporting
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def make_spec(
     dataset: str | None,
     method: str | None,
     seeds: tuple[int, ...] | None,
-    noise: float | None,
+    noise: str | None,
     options: dict[str, Any],
     settings: dict[str, Any],
 ) -> RunSpec:
@@ -153,7 +153,7 @@ def make_spec(
     where = "the command line" if config is None else str(config)
     if method is not None and method != values.get("method", method):
         values["settings"] = {}
-    for key, value in (("dataset", dataset), ("method", method), ("noise", noise)):
+    for key, value in (("dataset", dataset), ("method", method), ("noise", parse_noise(noise))):
         if value is not None:
             values[key] = value
     if seeds is not None:

@@ -13,7 +13,7 @@ from ..model.metrics import NAMES, score_key
 from ..runs.spec import RunSpec, folder_name
 from . import display, options
 from . import file_options as files
-from .parsing import parse_pairs
+from .parsing import parse_noise, parse_pairs
 from .root import app, reporting
 
 
@@ -31,7 +31,7 @@ def tune(
     jobs: options.TuneJobs = 1,
     threads: options.Threads = None,
     time_budget: options.TimeBudget = None,
-    noise: Annotated[float, typer.Option(min=0, help="Plant this many false edges per true edge.")] = 0.0,
+    noise: options.Noise = None,
     split: options.Split = None,
     option: options.DataOptions = None,
     space: options.Space = None,
@@ -64,7 +64,12 @@ def tune(
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
     reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
     data_options = parse_pairs("--option", option or []) | files.chosen_options(split=split)
-    values = {"dataset": dataset, "method": method, "seeds": list(range(seeds)), "noise": noise}
+    values: dict[str, Any] = {
+        "dataset": dataset,
+        "method": method,
+        "seeds": list(range(seeds)),
+        "noise": parse_noise(noise) or 0.0,
+    }
     values |= {"options": data_options, "settings": {} if metric == "accuracy" else {"metric": metric}}
     spec = files.settle(RunSpec.from_dict(values, "the command line"), reading, fresh=True)
     folder = out or Path("runs") / f"tune-{folder_name(dataset)}-{method.replace(':', '-')}"

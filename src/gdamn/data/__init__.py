@@ -16,10 +16,12 @@ from .named.registry import DATASETS, DataInfo, load
 
 if TYPE_CHECKING:
     from ..graph.convert import from_networkx, from_pyg, from_scipy, to_networkx, to_pyg, to_scipy
-    from .noise import plant
+    from .noise import Noise, add_noise, plant
     from .splits import per_class_split
 
 _WHERE = {
+    "Noise": ".noise",
+    "add_noise": ".noise",
     "plant": ".noise",
     "per_class_split": ".splits",
     "from_pyg": "..graph.convert",
@@ -33,6 +35,8 @@ _WHERE = {
 __all__ = [
     "DATASETS",
     "DataInfo",
+    "Noise",
+    "add_noise",
     "from_networkx",
     "from_pyg",
     "from_scipy",

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ConfigError, DataError
 from ..report.comparison_files import compact_json, markdown_table
+from ..runs.compare import engine
 from ..runs.execution import DEFAULT, Execution
 from ..system import io
 from . import experiment, paper, tables
 from .experiment import Ask
 from .targets import TARGETS, Target
 from .writing import VERDICTS
-
-if TYPE_CHECKING:
-    from ..runs.compare import engine
 
 LARGE = "ogbn-arxiv"
 """The data set that may be missing without stopping ``all``."""
@@ -32,17 +30,30 @@ class Options:
     seeds: int | None = None
     coauthor_seeds: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Sequence[str] = ()
+    rates: Sequence[float] = ()
     finished: bool = False
     execution: Execution = DEFAULT
 
 
 def ask_for(target: Target, options: Options) -> Ask:
-    """What is asked of an experiment; options that only tables have are refused."""
-    if tuple(options.methods) != ("paper",) or options.coauthor_seeds is not None or options.finished:
-        raise ConfigError(
-            f"--methods, --coauthor-seeds and --finished are options of table2 and table3; {target.name} has none."
-        )
-    return experiment.make_ask(target, options.datasets, options.seeds, options.settings)
+    """What is asked of an experiment; options that it doesn't have are refused."""
+    choices = getattr(target.experiment(), "CHOICES", False)
+    methods = () if tuple(options.methods) == ("paper",) else tuple(options.methods)
+    if options.coauthor_seeds is not None or options.finished or (methods and not choices):
+        others = f"{target.name} has none" if not choices else f"{target.name} has --methods alone"
+        raise ConfigError(f"--methods, --coauthor-seeds and --finished are options of table2 and table3; {others}.")
+    if (options.kinds or options.rates) and not choices:
+        raise ConfigError(f"--kinds and --rates are options of noise; {target.name} has none.")
+    ask = experiment.make_ask(target, options.datasets, options.seeds, options.settings)
+    if not choices:
+        return ask
+    return replace(ask, methods=chosen_methods(methods), kinds=tuple(options.kinds), rates=tuple(options.rates))
+
+
+def chosen_methods(names: Sequence[str]) -> tuple[str, ...]:
+    """The methods that are named, all of which must be there; none where the experiment's own are meant."""
+    return tuple(engine.method_names(",".join(names))) if names else ()
 
 
 def run_table(
@@ -60,11 +71,13 @@ def plan_all(options: Options) -> tuple[list[tuple[Target, Options]], dict[str, 
 
     A setting goes to the targets that have it; one that none has is an error. All is checked before anything is run.
     """
+    if options.kinds or options.rates:
+        raise ConfigError("--kinds and --rates are options of noise, which is no part of all: the paper hasn't got it.")
     if options.datasets:
         raise ConfigError("all takes the paper's data sets; name --datasets with a single target.")
     reason = missing(options.execution.data_root)
     todo, left_out, taken = [], {}, set()
-    for target in TARGETS.values():
+    for target in (target for target in TARGETS.values() if target.of_paper):
         if target.name == "table3" and reason:
             left_out[target.name] = reason
             continue

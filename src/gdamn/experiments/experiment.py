@@ -39,21 +39,31 @@ KINDS = ("md", "png", "svg", "html", "json")
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked of an experiment: data sets, seeds, and settings in place of the presets'."""
+    """What is asked of an experiment: data sets, seeds, and settings in place of the presets'.
+
+    Experiments with ``CHOICES`` let methods, kinds and rates be chosen, too; where these are empty, they have their
+    own. ``options`` are those of the data, such as how own files are read.
+    """
 
     datasets: tuple[str, ...]
     seeds: tuple[int, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    rates: tuple[float, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def specs(self, dataset: str, methods: Sequence[str]) -> dict[str, RunSpec]:
         """Every method with all its settings on a data set."""
-        specs_of_methods = engine.make_specs(dataset, methods, self.seeds, settings=self.settings)
+        specs_of_methods = engine.make_specs(dataset, methods, self.seeds, options=self.options, settings=self.settings)
         return {spec.method: spec.resolved() for spec in specs_of_methods}
 
 
 class Experiment(Protocol):
     """What the file of a target has. ``plan`` says what must be done, ``measure`` does one unit in any process,
-    ``conclude`` turns all results into numbers and claims, ``table`` and ``draw`` show them.
+    ``conclude`` turns all results into numbers and claims, ``table`` and ``draw`` show them. A file may have
+    ``summary``, a shorter table that comes before the other one, ``typical``, which of many units tell all settings,
+    and ``CHOICES``, where methods, kinds and rates may be chosen (:class:`Ask`).
 
     Attributes:
         DATASETS: the paper's, in its order.
@@ -185,20 +195,22 @@ def _head(target: Target, ask: Ask, units: list[Unit]) -> dict[str, Any]:
 
     experiment = target.experiment()
     fitted = bool(experiment.METHODS)
+    told = getattr(experiment, "typical", list)([unit for unit in units if unit.seed == units[0].seed])
     return {
         "kind": "experiment",
         "target": target.name,
         "title": target.title,
+        "of_paper": target.of_paper,
         "protocol": {
             "datasets": list(ask.datasets),
-            "not_in_the_paper": [name for name in ask.datasets if name not in experiment.DATASETS],
+            "not_in_the_paper": [n for n in ask.datasets if target.of_paper and n not in experiment.DATASETS],
             "split": {name: DATASETS[name].split for name in ask.datasets if name in DATASETS},
             "seeds": list(ask.seeds) if experiment.SEEDS else [],
             "selection": SELECTION["accuracy"] if fitted else None,
             "labels": experiment.LABELS,
         },
         "changed_settings": dict(ask.settings),
-        "config": common_config([unit for unit in units if unit.seed == units[0].seed]),
+        "config": common_config(told),
     }
 
 

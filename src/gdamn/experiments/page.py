@@ -14,18 +14,29 @@ from ..system import io
 FILES = {"json": "everything", "md": "this page as Markdown", "png": "the figure", "svg": "the figure, to be scaled"}
 
 
-def write(content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Sequence[object]], out: Path) -> Path:
+CAPTIONS = ("Summary", "Table of the numbers")
+
+
+def write(
+    content: Mapping[str, Any],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    out: Path,
+    short: tuple[Sequence[str], Sequence[Sequence[object]]] | None = None,
+) -> Path:
     """Write the page beside the other files of a target, whose figure is already there.
 
     Args:
         content: what the target's JSON holds.
         columns, rows: its table.
+        short: columns and rows of a shorter table that comes before it.
     """
-    from .writing import VERDICTS, how_measured, warnings
+    from .writing import VERDICTS, how_measured, remarks, warnings, whose
 
     name = str(content["target"])
     page, figure = out / f"{name}.html", out / f"{name}.svg"
     title = visible(content["title"], 200)
+    captions = content.get("captions", CAPTIONS)
     text = render(
         "experiment.html",
         {
@@ -36,19 +47,21 @@ def write(content: Mapping[str, Any], columns: Sequence[str], rows: Sequence[Seq
                 {"paper": visible(c["paper"], 2000), "verdict": VERDICTS[c["agrees"]], "ours": visible(c["ours"], 2000)}
                 for c in content["claims"]
             ],
-            "remarks": [visible(remark, 2000) for remark in content.get("remarks", ())],
+            "whose": whose(content),
+            "remarks": [visible(remark, 2000) for remark in remarks(content)],
             "figure": cleaned(figure.read_bytes(), name, title),
-            "table": Table(
-                "Table of the numbers",
-                columns,
-                [[cell(value) for value in row] for row in rows],
-                numeric(columns, rows),
-            ),
+            "summary": None if short is None else as_table(captions[0], *short),
+            "table": as_table(captions[1], columns, rows),
             "files": [(link(out / f"{name}.{kind}", page), f"{name}.{kind}", what) for kind, what in FILES.items()],
         },
     )
     io.write_text(page, text)
     return page
+
+
+def as_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table for the page."""
+    return Table(caption, columns, [[cell(value) for value in row] for row in rows], numeric(columns, rows))
 
 
 def cell(value: object) -> Cell:

@@ -77,9 +77,11 @@ def save(draw: Callable[[], Figure], stem: Path) -> None:
                 figure.savefig(temporary, format=path.suffix[1:], dpi=DPI, metadata=metadata)
 
 
-def band(axes: Axes, x: Sequence[float], spreads: Sequence[Any], colour: str, marker: str, label: str) -> None:
+def band(
+    axes: Axes, x: Sequence[float], spreads: Sequence[Any], colour: str, marker: str, label: str, **line: Any
+) -> None:
     """Means in per cent as a line, with the standard deviation over seeds as a band."""
     means = [100 * s["mean"] for s in spreads]
     low, high = ([m + sign * 100 * s["std"] for m, s in zip(means, spreads, strict=True)] for sign in (-1, 1))
     axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(x, means, color=colour, marker=marker, label=label)
+    axes.plot(x, means, color=colour, marker=marker, label=label, **line)

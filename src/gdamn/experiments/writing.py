@@ -19,22 +19,32 @@ def write_all(target: Target, content: Mapping[str, Any], out: Path) -> None:
     from .style import save
 
     experiment = target.experiment()
+    columns, rows = experiment.table(content)
+    short = summary_of(target, content)
     save(lambda: experiment.draw(content), out / target.name)
-    io.write_text(out / f"{target.name}.md", markdown(content, *experiment.table(content)))
-    write_experiment(content, *experiment.table(content), out)
+    io.write_text(out / f"{target.name}.md", markdown(content, columns, rows, short))
+    write_experiment(content, columns, rows, out, short)
     io.write_text(out / f"{target.name}.json", compact_json(content))
 
 
-def markdown(content: Mapping[str, Any], columns: Any, rows: Any) -> str:
+def summary_of(target: Target, content: Mapping[str, Any]) -> Any | None:
+    """Columns and rows of the shorter table of an experiment; None where it has none."""
+    summary = getattr(target.experiment(), "summary", None)
+    return None if summary is None else summary(content)
+
+
+def markdown(content: Mapping[str, Any], columns: Any, rows: Any, short: Any | None = None) -> str:
     """The page of a target: how it was measured, what the paper says and what we found, the numbers, the figure."""
     name, protocol = content["target"], content["protocol"]
     lines = [f"# {content['title']}", ""]
     lines += [f"**{warning}**\n" for warning in warnings(content)]
     lines += [how_measured(protocol), ""]
     for one in content["claims"]:
-        lines += [paragraph(one), ""]
-    lines += [f"{remark}\n" for remark in content.get("remarks", ())]
-    lines += [f"![{content['title']}]({name}.png)", "", markdown_table(columns, rows)]
+        lines += [paragraph(one, content), ""]
+    lines += [f"{remark}\n" for remark in remarks(content)]
+    lines += [f"![{content['title']}]({name}.png)", ""]
+    lines += [] if short is None else [markdown_table(*short), ""]
+    lines += [markdown_table(columns, rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -63,6 +73,16 @@ def how_measured(protocol: Mapping[str, Any]) -> str:
     return ". ".join([*parts, protocol["labels"]]) + "."
 
 
-def paragraph(one: Mapping[str, Any]) -> str:
+def remarks(content: Mapping[str, Any]) -> list[str]:
+    """What must be said beside the claims, and what couldn't be measured."""
+    return [*content.get("remarks", ()), *content.get("left_out", ())]
+
+
+def whose(content: Mapping[str, Any]) -> str:
+    """Whose claims are judged: the paper's, or what is expected where it has no such experiment."""
+    return "The paper says" if content.get("of_paper", True) else "One expects"
+
+
+def paragraph(one: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """A claim of the paper and ours."""
-    return f"The paper says that {one['paper']}. **Our numbers {VERDICTS[one['agrees']]}:** {one['ours']}."
+    return f"{whose(content)} that {one['paper']}. **Our numbers {VERDICTS[one['agrees']]}:** {one['ours']}."

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.noise.kinds import noise_text
 from ..estimators.accuracy import spread_nodes
 from ..runs.compare.fits import data_name
 from ..runs.compare.verdict import chance, left_note, separated, wilcoxon_note
@@ -105,7 +106,7 @@ def command(result: Mapping[str, Any], out: Path) -> str:
     seeds = sorted({seed for r in results for seed in r["protocol"]["seeds"]})
     parts = ["gdamn", "compare", str(result["dataset"]), "--methods", names, "--seeds", str(seeds[-1] - seeds[0] + 1)]
     parts += ["--first-seed", str(seeds[0])] if seeds[0] else []
-    parts += ["--noise", f"{result['noise']:g}"] if result["noise"] else []
+    parts += ["--noise", noise_text(result["noise"])] if result["noise"] else []
     for key, value in result["options"].items():
         parts += ["--split", str(value)] if key == "split" else ["--option", f"{key}={value}"]
     for r in results:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.files import RECORDED
 from ..data.files.options import AUTO
+from ..data.noise.kinds import noise_meaning, noise_text
 from ..model.plus_settings import PlusSettings
 from ..model.presets import preset
 from ..model.removed_settings import without_removed
@@ -58,7 +59,7 @@ def meaning(run: RunFolder) -> str:
 
 def data_text(run: RunFolder) -> str:
     """The data set with what was changed of it."""
-    noise = f", noise {run.spec.noise:g} (planted false edges per true edge)" if run.spec.noise else ""
+    noise = f", noise {noise_text(run.spec.noise)} ({noise_meaning(run.spec.noise)})" if run.spec.noise else ""
     recorded = {*RECORDED, *(["val_share"] if run.spec.options.get("val_share") == AUTO else [])}
     changed = {key: value for key, value in run.spec.options.items() if key not in recorded}  # config.toml has those
     options = "".join(f", {visible(key)} = {visible(value)}" for key, value in changed.items())

@@ -194,6 +194,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
 
     weights = estimator.edge_weights_
     notes = {"notes": graph.meta["notes"]} if "notes" in graph.meta else {}
+    made = {"noise_made": dict(graph.meta["noise"])} if "noise" in graph.meta else {}
     nodes = {part: int((graph.mask(part) & (graph.labels >= 0)).sum()) for part in ("test", "val")}
     return {
         "split": graph.meta.get("split"),
@@ -211,6 +212,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
         "noise": None if weights is None else noise_report(graph, weights),
+        **made,
         **notes,
     }
 
@@ -288,6 +290,8 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
     if uncalibrated is not None:
         summary["confidence_warning"] = uncalibrated
     reports = [result["noise"] for result in results if result["noise"] is not None]
+    if results[0].get("noise_made"):
+        summary["noise_made"] = [result.get("noise_made") for result in results]
     if results[0].get("notes"):
         summary["notes"] = results[0]["notes"]
     early = [seed for seed, result in zip(spec.seeds, results, strict=True) if result.get("before_em")]

@@ -6,7 +6,6 @@ the run bit for bit, even where a later version has other defaults.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.files import is_path
+from ..data.noise import Noise
 from ..errors import ConfigError, DataError
 from ..system import reading
 from ..system.versions import __version__
@@ -30,7 +30,8 @@ class RunSpec:
         dataset: name of the data set, or the path of own files (:mod:`gdamn.data.files`).
         method: name of the method.
         seeds: the seeds, one model each.
-        noise: planted edges between classes per edge of the graph.
+        noise: planted edges between classes per edge of the graph, or ``KIND:RATE`` or ``KIND:RATE:SEED``
+            (:class:`gdamn.data.noise.Noise`); without a seed of its own each seed of the run has another draw.
         options: further options of :func:`gdamn.data.load`, such as ``split``; for own files how they are read, and
             their hashes.
         settings: settings of the method other than its defaults; all of them once the spec is resolved.
@@ -39,7 +40,7 @@ class RunSpec:
     dataset: str
     method: str = "gdamn"
     seeds: tuple[int, ...] = (0,)
-    noise: float = 0.0
+    noise: float | str = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -56,8 +57,7 @@ class RunSpec:
                 raise ConfigError(f"'{key}' is no option of a data set; leave it out of the options.")
         if "seed" in self.settings:
             raise ConfigError(seed_advice(self.settings["seed"]))
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise ConfigError(f"The noise is a share of the edges, 0 or more; got {self.noise}.")
+        object.__setattr__(self, "noise", Noise.parse(self.noise).value)
 
     def resolved(self) -> RunSpec:
         """The same run with every setting of the method written out; refuses wrong names and values."""
@@ -124,7 +124,7 @@ class RunSpec:
                 known = ", ".join([*kinds, "noise"])
                 newer = _newer(values.get("version"))
                 raise ConfigError(f"'{where}' has an unknown entry '{key}'; a run is described by {known}.{newer}")
-            right_type = isinstance(value, kinds.get(key, (int, float))) and not isinstance(value, bool)
+            right_type = isinstance(value, kinds.get(key, (int, float, str))) and not isinstance(value, bool)
             if not right_type:
                 raise ConfigError(f"'{where}' gives {value!r} for '{key}', which has the wrong type.")
         if "dataset" not in fields:
@@ -133,9 +133,9 @@ class RunSpec:
             fields["dataset"] = fields["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         fields["seeds"] = tuple(fields.get("seeds", (0,)))
         try:
-            fields["noise"] = float(fields.get("noise", 0.0))
-        except OverflowError:
-            raise ConfigError(f"'{where}' gives a noise that is too large.") from None
+            Noise.parse(fields.get("noise", 0.0))
+        except ConfigError as problem:
+            raise ConfigError(f"In '{where}': {problem}") from None
         return cls(**fields)
 
 

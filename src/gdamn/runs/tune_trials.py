@@ -143,7 +143,7 @@ def fitted(search: Search, settings: dict[str, Any], seed: int) -> float:
     from .run import make_estimator
 
     spec = replace(search.spec, settings={**search.spec.settings, **settings})
-    data = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
+    data: dict[str, Any] = {"dataset": spec.dataset, "noise": spec.noise, "seed": seed}
     data |= {"options": dict(spec.options)} if spec.options else {}
     config = {**data, "method": spec.method, "settings": spec.settings, "versions": versions()}
     key = score_key(search.metric)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, DataError
 from ..files import is_path
+from ..noise.kinds import add_noise
 from ..progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def load(
     data_root: str | PathLike[str] | None = None,
     seed: int = 0,
     split: int | str | None = None,
-    noise: float = 0.0,
+    noise: float | str = 0.0,
     progress: Progress = silent,
     **options: Any,
 ) -> Graph:
@@ -169,13 +170,14 @@ def load(
         seed: seed of everything random: the split, planted noise, synthetic graphs.
         split: number of the split where there are several, the seed when left out; or the name of another split of
             the data set (``DATASETS[name].splits``).
-        noise: plant this many random inter-class edges per edge, see :func:`gdamn.data.noise.plant`.
+        noise: plant this many random inter-class edges per edge, or ``KIND:RATE``, such as ``remove:0.2``
+            (:data:`gdamn.data.noise.KINDS`); ``KIND:RATE:SEED`` has a seed of its own.
         progress: called as ``progress(what, done, total)`` while files are downloaded and read.
         **options: what this data set's loader takes beyond that (``DATASETS[name].options``).
     """
     if is_path(str(name)):
         graph = _from_files(str(name), seed, split, options, progress)
-        return graph if noise == 0 else _planted(graph, noise, seed)
+        return add_noise(graph, noise, seed)
     info = _info(name)
     unknown = sorted(set(options) - set(info.options))
     if unknown:
@@ -191,7 +193,7 @@ def load(
     chosen = split if named else int(seed if split is None else split)
     graph = loader(info.name, data_root=data_root, seed=int(seed), split=chosen, progress=progress, **options)
     graph = replace(graph, meta={**graph.meta, "dataset": info.name, "seed": int(seed)})
-    return graph if noise == 0 else _planted(graph, noise, seed)
+    return add_noise(graph, noise, seed)
 
 
 def _from_files(path: str, seed: int, split: Any, options: dict[str, Any], progress: Progress) -> Graph:
@@ -201,13 +203,6 @@ def _from_files(path: str, seed: int, split: Any, options: dict[str, Any], progr
     _check_numbers(seed, split)
     graph = read(path, seed=int(seed), split=split, progress=progress, **options)
     return replace(graph, meta={**graph.meta, "dataset": path, "seed": int(seed)})
-
-
-def _planted(graph: Graph, noise: float, seed: int) -> Graph:
-    """The graph with planted edges."""
-    from ..noise import plant
-
-    return plant(graph, noise, seed)
 
 
 def _check_numbers(seed: Any, split: Any, names: tuple[str, ...] = ()) -> None:

@@ -77,7 +77,7 @@ def make_specs(
     names: Sequence[str],
     seeds: Sequence[int],
     *,
-    noise: float = 0.0,
+    noise: float | str = 0.0,
     options: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[RunSpec]:
@@ -215,7 +215,7 @@ def cached_graph(spec: RunSpec, data_root: Path | None, seed: int) -> Graph:
 
 
 @lru_cache(maxsize=1)
-def _graph(dataset: str, noise: float, options: str, data_root: Path | None, seed: int) -> Graph:
+def _graph(dataset: str, noise: float | str, options: str, data_root: Path | None, seed: int) -> Graph:
     return runs.load_graph(RunSpec(dataset, noise=noise, options=json.loads(options)), data_root, seed)
 
 

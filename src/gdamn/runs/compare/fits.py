@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...data.files import RECORDED
+from ...data.noise.kinds import noise_text
 from ...errors import ConfigError, OutputError
 from ...system import io
 from ..spec import RunSpec
@@ -51,7 +52,7 @@ def is_spec(config: dict[str, Any]) -> bool:
 
 def data_name(config: dict[str, Any]) -> str:
     """A data set with what was changed of it, as on the command line."""
-    noise = f" --noise {config['noise']:g}" if config.get("noise") else ""
+    noise = f" --noise {noise_text(config['noise'])}" if config.get("noise") else ""
     changed = ((key, value) for key, value in (config.get("options") or {}).items() if key not in RECORDED)
     options = [
         f" --split {value}" if key == "split" and not isinstance(value, str) else f" --option {key}={value}"

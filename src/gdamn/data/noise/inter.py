@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, GraphError
-from .pairs import Codes, draw_distinct, pair_codes
+from ...errors import ConfigError, GraphError
+from ..pairs import Codes, draw_distinct, pair_codes
+from .changes import change_edges, drawn_weights, with_record
 
 if TYPE_CHECKING:
-    from ..graph.graph import Graph
+    from ...graph.graph import Graph
 
 LISTED = 1 << 21
 """With at most so many inter-class pairs they are listed, so that even all of them can be planted quickly."""
@@ -38,7 +39,15 @@ def plant(graph: Graph, ratio: float, seed: int) -> Graph:
     count = round(ratio * graph.num_edges)
     rng = np.random.default_rng([seed, 0x0153])
     codes = _draw(graph, count, rng)
-    return _add(graph, codes, float(ratio), int(seed), rng)
+    noisy = change_edges(graph, codes, weights=drawn_weights(graph, len(codes), rng))
+    planted = int(noisy.meta["planted"].sum()) // (1 if graph.directed else 2)
+    return replace(noisy, meta={**noisy.meta, "noise": {"ratio": float(ratio), "seed": int(seed), "planted": planted}})
+
+
+def inter_class_edges(graph: Graph, rate: float, seed: int) -> Graph:
+    """:func:`plant` as a kind of noise."""
+    noisy = plant(graph, rate, seed)
+    return with_record(noisy, planted=noisy.meta["noise"]["planted"])
 
 
 def _draw(graph: Graph, count: int, rng: np.random.Generator) -> Codes:
@@ -85,35 +94,3 @@ def _every_pair(known: NDArray[np.int64], labels: NDArray[np.int64], n: int, ord
         a, b = np.repeat(this_class, len(later_classes)), np.tile(later_classes, len(this_class))
         parts += [pair_codes(a, b, n, ordered)] + ([pair_codes(b, a, n, ordered)] if ordered else [])
     return np.sort(np.concatenate(parts))
-
-
-def _add(graph: Graph, codes: Codes, ratio: float, seed: int, rng: np.random.Generator) -> Graph:
-    """The graph with these pairs joined too, and the planted ones marked."""
-    from ..graph.graph import reverse_map
-    from ..graph.validation import merge_edges
-
-    n = graph.num_nodes
-    once = slice(None) if graph.directed else graph.rows < graph.indices
-    rows = np.concatenate([graph.rows[once], (codes // n).astype(np.int32)])
-    columns = np.concatenate([graph.indices[once], (codes % n).astype(np.int32)])
-    weights = None
-    if graph.weights is not None:
-        weights = np.concatenate([graph.weights[once], rng.choice(graph.weights, len(codes))])
-    indptr, indices, weights, _ = merge_edges(np.stack([columns, rows]), weights, n, graph.directed)
-    before = graph.meta.get("planted")
-    if before is not None:
-        old = graph.rows[before].astype(np.int64) * n + graph.indices[before]
-        codes = np.union1d(codes, old if graph.directed else old[old // n < old % n])
-    both = codes if graph.directed else np.concatenate([codes, codes % n * n + codes // n])
-    places = np.repeat(np.arange(n, dtype=np.int64) * n, np.diff(indptr)) + indices
-    planted = np.zeros(len(indices), dtype=bool)
-    planted[np.searchsorted(places, both)] = True
-    noise = {"ratio": ratio, "seed": seed, "planted": len(codes)}
-    return replace(
-        graph,
-        indptr=indptr,
-        indices=indices,
-        reverse=reverse_map(indptr, indices),
-        weights=weights,
-        meta={**graph.meta, "noise": noise, "planted": planted},
-    )

@@ -20,22 +20,39 @@ moved.install()
 
 
 _WHERE = {
+    "Callback": ".fit.callbacks",
+    "EarlyStopping": ".fit.callbacks",
     "GDAMN": ".estimators.gdamn",
     "GDAMNPlus": ".estimators.gdamn",
     "Graph": ".graph",
     "RefineGraph": ".estimators.transforms",
     "Settings": ".model.settings",
+    "TransductiveClassifier": ".estimators.transductive",
     "load": ".data",
     "GdamnError": ".errors",
 }
 
-__all__ = ["GDAMN", "GDAMNPlus", "GdamnError", "Graph", "RefineGraph", "Settings", "__version__", "load"]
+__all__ = [
+    "GDAMN",
+    "Callback",
+    "EarlyStopping",
+    "GDAMNPlus",
+    "GdamnError",
+    "Graph",
+    "RefineGraph",
+    "Settings",
+    "TransductiveClassifier",
+    "__version__",
+    "load",
+]
 
 if TYPE_CHECKING:
     from .data import load
     from .errors import GdamnError
     from .estimators.gdamn import GDAMN, GDAMNPlus
+    from .estimators.transductive import TransductiveClassifier
     from .estimators.transforms import RefineGraph
+    from .fit.callbacks import Callback, EarlyStopping
     from .graph.graph import Graph
     from .model.settings import Settings
 

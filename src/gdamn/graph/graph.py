@@ -27,13 +27,18 @@ if TYPE_CHECKING:
     import networkx as nx
     from torch_geometric.data import Data
 
+    from .extension import Extension
+
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")
-_ARRAYS = ("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
+_ARRAYS = (
+    *("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids"),
+    "label_weights",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,7 @@ class Graph:
         class_names: [C] the user's own names of the classes.
         name: what the graph is called in tables and files.
         meta: plain data to remember: split, noise, counts of what was dropped.
+        label_weights: [N] how much each known label counts in the loss, or None where all count alike.
     """
 
     indptr: NDArray[np.int64]
@@ -70,6 +76,7 @@ class Graph:
     name: str = "graph"
     meta: Mapping[str, Any] = field(default_factory=dict)
     directed: bool = False
+    label_weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
@@ -298,6 +305,28 @@ class Graph:
         shares = {"val_share": val_share, "test_share": test_share}
         options = Options.make({**nodes_columns, **edges_columns, **shares})
         return from_frames(nodes, edges, options, seed=seed, name=name)
+
+    def extended(self, nodes: Any, edges: Any = None) -> Extension:
+        """This graph with new nodes and their edges, which may lead to nodes that it has.
+
+        Args:
+            nodes: where the graph was made of tables, a table or file like those, read and encoded as they were; else
+                features [M, F] of nodes that are numbered N, N + 1, ….
+            edges: a table or file by ids; else [2, E] by these numbers.
+        """
+        from ..data.assemble import more_rows
+
+        return more_rows(self, nodes, edges)
+
+    def __repr__(self) -> str:
+        from .shown import one_line
+
+        return one_line(self)
+
+    def _repr_html_(self) -> str:
+        from .shown import html_table
+
+        return html_table(self)
 
 
 def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -28,7 +28,7 @@ def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
 
     scores: dict[str, Any] = {score_key(metric, part): None for part in PARTS for metric in SCORES}
     scores["by_class"] = {}
-    predicted = estimator.predict()
+    predicted = estimator.predict(names=False)
     for part in PARTS:
         chosen = graph.mask(part) & (graph.labels >= 0)
         if not chosen.any():

@@ -54,8 +54,9 @@ class RunSpec:
         for key in RESERVED:
             if key in self.options:
                 raise ConfigError(f"'{key}' is no option of a data set; leave it out of the options.")
-        if "seed" in self.settings:
-            raise ConfigError(seed_advice(self.settings["seed"]))
+        for key in ("seed", "random_state"):
+            if key in self.settings:
+                raise ConfigError(seed_advice(self.settings[key]))
         if not (math.isfinite(self.noise) and self.noise >= 0):
             raise ConfigError(f"The noise is a share of the edges, 0 or more; got {self.noise}.")
 

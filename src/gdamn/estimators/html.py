@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,33 +61,30 @@ def learning_curve(history: Sequence[Mapping[str, Any]], best: Mapping[str, Any]
     curves = [("train_accuracy", "training", ORANGE), ("val_accuracy", "validation", BLUE)]
     lines, names = [], []
     for key, name, colour in curves:
-        points = [(at, value) for at, value in enumerate(record.get(key) for record in history) if value is not None]
-        if points:
-            lines += [_line(part, len(history), colour) for part in runs(points)]
-            names.append((name, colour))
+        parts = runs(history, key)
+        lines += [_line(part, len(history), colour) for part in parts]
+        names += [(name, colour)] if parts else []
     if not lines:
         return ""
     at = chosen_epoch(history, best)
     mark = "" if at is None else _vertical(_x(at, len(history)))
     names += [] if at is None else [("chosen epoch", "currentColor")]
     legend = "".join(
-        f'<text x="{LEFT + 8 + 110 * place}" y="14" fill="{colour}">{name}</text>'
+        f'<text x="{LEFT + 8 + 80 * place}" y="14" fill="{colour}">{name}</text>'
         for place, (name, colour) in enumerate(names)
     )
     axis = f"{_axes()}{_label(WIDTH - 4, HEIGHT - 6, f'{len(history):,} epochs', 'end')}"
     return _svg(WIDTH, HEIGHT, "Accuracy over the epochs", f"{axis}{''.join(lines)}{mark}{legend}")
 
 
-def runs(points: Sequence[tuple[int, float]]) -> list[list[tuple[int, float]]]:
-    """The points in runs of neighbouring epochs, thinned where they are very many; M-steps measure nothing."""
-    parts: list[list[tuple[int, float]]] = []
-    for point in points:
-        if parts and point[0] == parts[-1][-1][0] + 1:
-            parts[-1].append(point)
-        else:
-            parts.append([point])
-    step = max(1, len(points) // POINTS)
-    return [[*part[:-1:step], part[-1]] for part in parts]
+def runs(history: Sequence[Mapping[str, Any]], key: str) -> list[list[tuple[int, float]]]:
+    """Epochs and values of each phase that measures a value, thinned where they are very many."""
+    step = max(1, len(history) // POINTS)
+    parts = []
+    for _, records in groupby(enumerate(history), key=lambda each: each[1].get("phase")):
+        part = [(at, record[key]) for at, record in records if record.get(key) is not None]
+        parts += [[*part[:-1:step], part[-1]]] if part else []
+    return parts
 
 
 def confusion_matrix(model: NodeClassifier) -> str:
@@ -105,9 +103,9 @@ def confusion_matrix(model: NodeClassifier) -> str:
     )
     rows = "".join(_label(left - 4, top + size * (at + 0.65), name, "end") for at, name in enumerate(names))
     columns = "".join(_turned(left + size * (at + 0.6), top - 4, name) for at, name in enumerate(names))
-    head = _label(left, 12, "rows: label, columns: predicted", "start")
+    head = _label(left, 12, "validation nodes: label (rows) and predicted", "start")
     width, height = left + size * len(names) + 4 * max(map(len, names)) + 8, top + size * len(names) + 4
-    return _svg(max(width, 220), height, "Confusion of the validation nodes", head + rows + columns + cells)
+    return _svg(max(width, left + 240), height, "Confusion of the validation nodes", head + rows + columns + cells)
 
 
 def _cell(counts: NDArray[np.int64], row: int, column: int, x: float, y: float, size: int) -> str:

@@ -294,7 +294,7 @@ class EM:
             steps = self.domain.steps(plan, s)
         run_epochs(decayed(q, self.decay(iteration), s.decay), s.learning_rate, steps, key, self.checkpoint)
         if iteration and (phase.cut or self.watch.stopped) and passed < LEAST / 2 * epochs:
-            self.guard.undo(iteration, f"there was time for {passed} of {epochs} epochs of its E-step")
+            self.guard.undo(iteration, f"it ended after {passed} of {epochs} epochs of its E-step")
         return opinion if passed > first else F.softmax(logits, dim=1)
 
     def q_losses(self, graph: QGraph, target: Tensor, beta: float, consistency: Callable[[], float]) -> Losses:

@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from .node_ids import plain_ids
-from .pattern import Pattern, transpose_csr
+from .pattern import Pattern
+from .pattern import reverse_map as reverse_map
 from .read_only import seal_fields, sealed, sealed_features, sealed_mapping
+from .shown import Shown
 from .structure import Structure
 
 if TYPE_CHECKING:
@@ -41,8 +43,8 @@ _ARRAYS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Shown):
     """A graph with features, labels and splits; build it with :meth:`build` or a converter.
 
     All its arrays are read-only; ``with_labels``, ``with_masks`` and ``dataclasses.replace`` make a changed graph.
@@ -317,32 +319,3 @@ class Graph:
         from ..data.assemble import more_rows
 
         return more_rows(self, nodes, edges)
-
-    def __repr__(self) -> str:
-        from .shown import one_line
-
-        return one_line(self)
-
-    def _repr_html_(self) -> str:
-        from .shown import html_table
-
-        return html_table(self)
-
-
-def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
-    """[E] position of (j, i) for each entry (i, j) of a sorted CSR, -1 where it is missing.
-
-    Where every entry has its reverse, the transpose has the same pattern and lists exactly these positions, in
-    linear time; only other graphs need a search.
-    """
-    n = len(indptr) - 1
-    if len(indices) == 0:
-        return np.empty(0, np.int32)
-    t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
-    if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
-        return t_perm
-    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
-    forward = rows * n + indices
-    backward = indices.astype(np.int64) * n + rows
-    at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
-    return np.where(forward[at] == backward, at, -1).astype(np.int32)

@@ -60,7 +60,7 @@ def narrow(array: NDArray[Any], kinds: tuple[type[np.generic], ...]) -> NDArray[
     for kind in kinds:
         with np.errstate(invalid="ignore", over="ignore"):
             held = array.astype(kind)
-        if np.array_equal(held, array):
+        if np.array_equal(held, array) and np.array_equal(np.signbit(held), np.signbit(array)):  # -0 is no 0
             return held
     return array
 

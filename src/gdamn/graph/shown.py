@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 LISTED = 12
 """Classes that a table names."""
+
+
+class Shown:
+    """How a graph shows itself to people."""
+
+    def __repr__(self) -> str:
+        return one_line(cast("Graph", self))
+
+    def _repr_html_(self) -> str:
+        return html_table(cast("Graph", self))
 
 
 def one_line(graph: Graph) -> str:
@@ -56,7 +66,7 @@ def table(title: str, rows: Sequence[tuple[str, str]], note: str = "") -> str:
         for name, value in rows
     )
     below = f'<div style="opacity:.7;font-size:smaller">{text(note)}</div>' if note else ""
-    return f"<div><b>{text(title)}</b><table>{cells}</table>{below}</div>"
+    return f'<div><b>{text(title)}</b><table style="font-size:inherit">{cells}</table>{below}</div>'
 
 
 def text(value: object) -> str:

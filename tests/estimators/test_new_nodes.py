@@ -157,6 +157,20 @@ def test_arrays_continue_the_numbers_of_the_fit() -> None:
     assert model.predict(nodes=x).shape == (20,)
 
 
+def test_a_graph_without_names_of_its_classes(fitted: GDAMN) -> None:
+    """No label of a new graph is read, so that PyTorch Geometric's data need none."""
+    data = replace(fitted.graph_, node_ids=np.arange(180)).to_pyg()
+    for name in ("class_names", "node_ids", "y", "train_mask", "val_mask", "test_mask"):
+        del data[name]
+    found = fitted.predict(data)
+    data.y = torch.zeros(180, dtype=torch.int64)
+    assert np.array_equal(fitted.predict(data), found)
+    assert set(found) <= set(TOPICS)
+    data.y[0] = 3
+    with pytest.raises(GraphError, match="other classes"):
+        fitted.predict(data)
+
+
 def test_rows_of_nodes_that_the_fit_knows(tables, fitted: GDAMN) -> None:
     """The same row is the same node; another row of that id takes its place, with its edges."""
     old, _, new, _ = split(tables)

@@ -81,6 +81,8 @@ def test_a_fit_that_is_stopped_is_the_fit_of_so_many_epochs(graph: Graph) -> Non
     stopped = GCNClassifier(epochs=40, threads=1).fit(graph, callbacks=[stop_in("train", 9)])
     short = GCNClassifier(epochs=10, threads=1).fit(graph)
     assert stopped.history_ == short.history_
+    assert stopped.protocol_["ended_by_callbacks"] == ["the fit, train after 10 of 40 epochs"]
+    assert "ended_by_callbacks" not in short.protocol_
     assert np.array_equal(stopped.probabilities_, short.probabilities_)
 
 

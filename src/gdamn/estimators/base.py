@@ -55,7 +55,7 @@ class NodeClassifier(Conventions):
         best_epoch_: the record of the epoch that was chosen.
         edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
         seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
-        protocol_: split, selection rule and seed, as plain data.
+        protocol_: split, selection rule and seed, and what callbacks ended early, as plain data.
         tensors_: everything that ``save`` keeps, by name; state_: those of the arrays that belong to the graph, by
             their meaning (model/fitted_state.py).
         graph_: the graph of the fit; None in a model that was loaded, whose kept_graph_ is what its file has of it.
@@ -141,6 +141,8 @@ class NodeClassifier(Conventions):
                 "split": plain_split(g.meta.get("split", "given masks")),
                 "selection": selection_of(self.settings_, self.best_epoch_, bool(g.val_mask.any())),
                 "seed": self.settings_.seed,
+                **({"ended_by_callbacks": told.ended} if told is not None and told.ended else {}),
+                **({"sample_weight": "given"} if g.label_weights is not None else {}),
             }
         return self
 

@@ -9,7 +9,7 @@ distribution Ŷ that it saved; for new ones Ŷ is q's opinion on a first graph, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def asked(
     if graph is not None:
         if nodes is not None or edges is not None:
             raise ConfigError("Predict a graph, or nodes and edges beside that of the fit; both were given.")
-        other = as_graph(graph)
+        other = with_classes(as_graph(graph), model.class_names_)
         check_fits(model, other, older)
         extension = Extension(other, np.arange(other.num_nodes), known_nodes(other, older))
     elif nodes is None:
@@ -114,6 +114,14 @@ def asked(
         extension = older.extended(nodes, edges)
     probabilities, split = new_nodes([(model, older)], extension)
     return extension.graph.node_ids[extension.rows], probabilities, split
+
+
+def with_classes(graph: Graph, names: tuple[str, ...]) -> Graph:
+    """A graph that has no names for its classes, with these; its labels, which nobody reads, are unknown then."""
+    numbered = graph.class_names == tuple(map(str, range(graph.num_classes)))
+    if not numbered or graph.num_classes > len(names):
+        return graph
+    return replace(graph, class_names=names, labels=np.full(graph.num_nodes, -1, np.int64))
 
 
 def training_graph(model: NodeClassifier, graph_of_fit: Graph | None) -> Graph:

@@ -115,7 +115,7 @@ def _wrong_later(header: dict[str, Any]) -> str:
     typed = temperature.keys() == TEMPERATURE.keys() and all(
         type(temperature[name]) in kinds for name, kinds in TEMPERATURE.items()
     )
-    return "" if typed and 0 < temperature["value"] < 1e6 else "its temperature can't be"
+    return "" if typed and 1e-3 < temperature["value"] < 1e6 else "its temperature can't be"
 
 
 def _is_cross_fitted(best: dict[str, Any]) -> bool:

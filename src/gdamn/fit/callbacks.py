@@ -168,6 +168,7 @@ class Listeners:
         self.history: list[Record] = []
         self.event = Event("", -1, 0, {}, self.history)
         self.stopped = False
+        self.ended: list[str] = []  # what callbacks ended early, in words
 
     def fit_begins(self) -> None:
         """Before anything is read."""
@@ -187,6 +188,8 @@ class Listeners:
         self.event = Event(phase, epoch, epochs, record, self.history)
         self._tell("on_epoch_end")
         self.stopped = self.stopped or self.event.stopped == "fit"
+        if self.event.stopped:
+            self.ended.append(f"the {self.event.stopped}, {phase} after {epoch + 1} of {epochs} epochs")
 
     @property
     def end_phase(self) -> bool:

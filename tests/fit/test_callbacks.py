@@ -87,18 +87,18 @@ def test_a_fit_that_is_stopped_is_the_fit_of_so_many_epochs(graph: Graph) -> Non
 
 
 WHERE = [
-    ("pre-train", 2),
-    ("pre-train (similar)", 0),
-    ("M-step 1", 1),
-    ("E-step 1", 0),
-    ("E-step 1", 4),
-    ("M-step 2", 2),
-    ("E-step 2", 1),
+    ("pre-train", 2, "em"),
+    ("pre-train (similar)", 0, "em"),
+    ("M-step 1", 1, "em"),
+    ("M-step 1", 1, "all"),
+    ("E-step 1", 0, "em"),
+    ("E-step 1", 4, "all"),
+    ("M-step 2", 2, "all"),
+    ("E-step 2", 1, "em"),
 ]
 
 
-@pytest.mark.parametrize(("phase", "epoch"), WHERE)
-@pytest.mark.parametrize("candidates", ["em", "all"])
+@pytest.mark.parametrize(("phase", "epoch", "candidates"), WHERE)
 def test_the_best_epoch_is_kept_wherever_a_fit_is_stopped(
     graph: Graph, phase: str, epoch: int, candidates: str
 ) -> None:

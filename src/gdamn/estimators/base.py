@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError, GraphError, TrainingError
-from ..fit.callbacks import Listeners, listeners
+from ..fit.callbacks import listeners
 from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
 from ..graph.node_ids import check_ids
@@ -64,16 +64,17 @@ class NodeClassifier(Conventions):
     weighs_labels = False
     """Whether the method can weigh known labels (``sample_weight``)."""
 
+    graph_: Graph | None
+    repeated_on_: Graph
+    kept_graph_: Graph | None = None  # these three come from model files
+    split_codes_: NDArray[np.uint8] | None = None
+    temperature_: Temperature | None = None
+
     def __init_subclass__(cls) -> None:
         """Show the settings in the signature and the docstring, for help() and editors."""
         show_settings(cls)
 
     if TYPE_CHECKING:  # type checkers see the fields of settings_class as arguments: GDAMN(hiden=3) is an error
-        graph_: Graph | None
-        kept_graph_: Graph | None
-        repeated_on_: Graph
-        split_codes_: NDArray[np.uint8] | None
-        temperature_: Temperature | None
 
         def __new__(cls: type[Estimator[P, E]], *args: P.args, **settings: P.kwargs) -> E:
             """Settings by name."""
@@ -127,35 +128,35 @@ class NodeClassifier(Conventions):
             start, others = time.perf_counter(), seconds_before()
             self._forget()
             self.settings_ = self.settings
-            self.graph_, self.kept_graph_, self.temperature_ = g, None, None
+            self.graph_ = g
             self.tensors_: dict[str, NDArray[Any]] = {}
             self.best_epoch_: Record = {}
             self.history_: list[Record] = []
             self.timings_: list[float] = []
-            self._train(g, told, group)
+            if told is not None:
+                told.fit_begins()
+            if group is None:
+                self._fit(g, told)
+            else:
+                self._fit_together(g, told, group)
+            if told is not None:
+                told.fit_ends()
             self._check_shape(g)
             self.epochs_ = len(self.history_)
             self.seconds_ = time.perf_counter() - start + seconds_before() - others
             self.class_names_, self.node_ids_, self.num_features_ = g.class_names, g.node_ids, g.num_features
-            self.protocol_ = {
-                "split": plain_split(g.meta.get("split", "given masks")),
-                "selection": selection_of(self.settings_, self.best_epoch_, bool(g.val_mask.any())),
-                "seed": self.settings_.seed,
-                **({"ended_by_callbacks": told.ended} if told is not None and told.ended else {}),
-                **({"sample_weight": "given"} if g.label_weights is not None else {}),
-            }
+            self.protocol_ = self._protocol(g, [] if told is None else told.ended)
         return self
 
-    def _train(self, graph: Graph, told: Listeners | None, group: Any) -> None:
-        """The fit itself, which callbacks hear begin and end."""
-        if told is not None:
-            told.fit_begins()
-        if group is None:
-            self._fit(graph, told)
-        else:
-            self._fit_together(graph, told, group)
-        if told is not None:
-            told.fit_ends()
+    def _protocol(self, graph: Graph, ended: list[str]) -> dict[str, Any]:
+        """How the fit was made, beside its settings; ``ended`` is what callbacks ended early."""
+        return {
+            "split": plain_split(graph.meta.get("split", "given masks")),
+            "selection": selection_of(self.settings_, self.best_epoch_, bool(graph.val_mask.any())),
+            "seed": self.settings_.seed,
+            **({"ended_by_callbacks": ended} if ended else {}),
+            **({"sample_weight": "given"} if graph.label_weights is not None else {}),
+        }
 
     def fit_predict(self, graph: Graph | Data, y: ArrayLike | None = None, **how: Any) -> NDArray[Any]:
         """``fit``, with its arguments, then ``predict``: [N] the class of every node."""

@@ -34,7 +34,7 @@ class Conventions:
     settings_: BaseSettings
     tensors_: dict[str, NDArray[Any]]
     class_names_: tuple[str, ...]
-    num_features_: int | None
+    num_features_: int | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings as plain values."""

@@ -47,7 +47,7 @@ def save(model: NodeClassifier, path: Path, with_graph: bool = False) -> Path:
         "num_features": model.num_features_,
         "temperature": None if temperature is None else dataclasses.asdict(temperature),
     }
-    codes = split_codes(model.graph_) if model.graph_ is not None else vars(model).get("split_codes_")
+    codes = split_codes(model.graph_) if model.graph_ is not None else model.split_codes_
     if codes is not None:
         arrays[SPLIT] = codes
     if with_graph or (model.graph_ is None and graph is not None):
@@ -98,7 +98,7 @@ def load(cls: type[Model], path: Path) -> Model:
     model.protocol_ = header["protocol"]
     temperature = header.get("temperature")
     model.temperature_ = None if temperature is None else Temperature(**temperature)
-    model.graph_ = model.kept_graph_ = None
+    model.graph_ = None
     if header.get("graph") is not None:
         try:
             model.kept_graph_ = unpack(

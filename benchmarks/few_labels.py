@@ -185,7 +185,7 @@ def predict(graph: Graph, seed: int, method: str) -> NDArray[np.int64]:
         adjacency = sp.csr_matrix(graph.to_scipy())  # it refuses sparse arrays
         classes = getattr(classification, STRANGERS[method])().fit_predict(adjacency, graph.labels)
         return np.where(classes < 0, majority, classes)  # -1: no label has reached the node
-    return classifier(method, seed).fit(graph).predict()
+    return classifier(method, seed).fit(graph).predict(names=False)
 
 
 def classifier(method: str, seed: int) -> NodeClassifier:

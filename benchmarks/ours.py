@@ -40,7 +40,7 @@ def fit(
         make(method, preset, overrides={**chosen, **short}).fit(graph)
     model = make(method, preset, overrides=chosen)
     threads: dict[str, int] = {}
-    model.fit(graph, lambda *_: threads.update(threads_now()))  # called after an epoch's clock has stopped
+    model.fit(graph, progress=lambda *_: threads.update(threads_now()))  # called after an epoch's clock has stopped
     return {
         "graph": sizes(graph),
         "threads": threads,

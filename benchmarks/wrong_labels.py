@@ -113,7 +113,7 @@ def accuracies(graph: Graph, clean: NDArray[np.int64], seed: int) -> tuple[dict[
         none = make("gdamn", seed=seed, overrides={"threads": 1}).fit(graph)
     gcn = make("gcn", seed=seed, overrides={"threads": 1}).fit(graph)
     names = {"gdamn none": none, "gdamn auto": auto, "gcn": gcn}
-    return {name: score(model.predict()) for name, model in names.items()}, noise
+    return {name: score(model.predict(names=False)) for name, model in names.items()}, noise
 
 
 def show(kept: dict[str, Any]) -> None:

@@ -20,11 +20,14 @@ moved.install()
 
 
 _WHERE = {
+    "Callback": ".fit.callbacks",
+    "EarlyStopping": ".fit.callbacks",
     "GDAMN": ".estimators.gdamn",
     "GDAMNPlus": ".estimators.gdamn",
     "Graph": ".graph",
     "RefineGraph": ".estimators.transforms",
     "Settings": ".model.settings",
+    "TransductiveClassifier": ".estimators.transductive",
     "compare": ".studies",
     "load": ".data",
     "tune": ".studies",
@@ -33,11 +36,14 @@ _WHERE = {
 
 __all__ = [
     "GDAMN",
+    "Callback",
+    "EarlyStopping",
     "GDAMNPlus",
     "GdamnError",
     "Graph",
     "RefineGraph",
     "Settings",
+    "TransductiveClassifier",
     "__version__",
     "compare",
     "load",
@@ -48,7 +54,9 @@ if TYPE_CHECKING:
     from .data import load
     from .errors import GdamnError
     from .estimators.gdamn import GDAMN, GDAMNPlus
+    from .estimators.transductive import TransductiveClassifier
     from .estimators.transforms import RefineGraph
+    from .fit.callbacks import Callback, EarlyStopping
     from .graph.graph import Graph
     from .model.settings import Settings
     from .studies import compare, tune

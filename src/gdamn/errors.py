@@ -3,6 +3,12 @@
 The command line prints the message of a :class:`GdamnError` without a traceback and exits with code 2.
 """
 
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any
+
 
 class GdamnError(Exception):
     """Base of all errors whose message tells what is wrong, where, and what to do."""
@@ -24,6 +30,10 @@ class ConfigError(GdamnError, ValueError):
     """A setting that doesn't exist or a value it can't take."""
 
 
+class UnknownAttributeError(ConfigError, AttributeError):
+    """An attribute that an estimator doesn't have: most likely a setting with a slip in its name."""
+
+
 class TrainingError(GdamnError):
     """A fit that can't start or can't go on: no labelled node, one class, a loss that isn't finite."""
 
@@ -41,7 +51,24 @@ class NothingFinishedError(TrainingError):
 
 
 class NotFittedError(GdamnError, AttributeError):
-    """A question to a model that has not been fitted."""
+    """A question to a model that has not been fitted; scikit-learn's error of this name, too, where it is imported."""
+
+    def __new__(cls, *args: Any) -> NotFittedError:
+        """Whoever catches scikit-learn's error has imported it; importing it here would take a second."""
+        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        made: type[NotFittedError] = _both(theirs) if cls is NotFittedError and theirs else cls
+        return super().__new__(made, *args)
+
+    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
+        """For pickle, which finds this class by its name."""
+        return NotFittedError, self.args
+
+
+@cache
+def _both(theirs: Any) -> Any:
+    """The class of both errors."""
+    ours = NotFittedError
+    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__})
 
 
 class OutputError(GdamnError, OSError):

@@ -55,6 +55,8 @@ def test_a_type_checker_knows_every_setting_and_its_type(tmp_path):
         "GDAMN.preset('cora').nothing": '"GDAMN" has no attribute "nothing"',
         "GDAMN(3)": 'Too many positional arguments for "GDAMN"',
         "GDAMN().set_params(hidden=3).refine": None,
+        "GDAMN(random_state=1).set_params(random_state=2).predict(names=False)": None,
+        "GDAMN.preset('cora', random_state=1).settings.hidden": None,
         "GDAMN().set_params(hiden=3)": 'Unexpected keyword argument "hiden" for "set_params" of "NodeClassifier"; '
         'did you mean "hidden"?',
     }
@@ -62,6 +64,7 @@ def test_a_type_checker_knows_every_setting_and_its_type(tmp_path):
         name, everything = cls.__name__, arguments(cls.settings_class)
         lines[f"from {cls.__module__} import {name}"] = None
         lines[f"{name}({everything}).set_params({everything}).settings.seed"] = None
+        lines[f"{name}(random_state=3).fit_predict"] = None
         lines[f"{name}(seeed=3)"] = f'Unexpected keyword argument "seeed" for "{name}"; did you mean "seed"?'
         lines[f"{name}().set_params(seed='3')"] = (
             'Argument "seed" to "set_params" of "NodeClassifier" has incompatible type "str"; expected "int"'

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError as TheirNotFittedError
 from sklearn.metrics import roc_auc_score
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 from gdamn import GDAMN, Graph
@@ -124,9 +127,136 @@ def test_clone_of_a_fitted_model_has_learned_nothing(fitted, name):
         clone(fitted[name]).predict()
 
 
-def test_repr_shows_what_differs_from_the_defaults():
+def test_repr_shows_what_differs_from_the_defaults(fitted):
     assert repr(GDAMN()) == "GDAMN()"
     assert repr(GDAMN(hidden=32, beta="auto", seed=1)) == "GDAMN(seed=1, hidden=32, beta='auto')"
+    shown = repr(fitted["mlp"])
+    assert shown == "MLPClassifier(threads=1, epochs=4, hidden=8, fitted=[120 nodes, 8 features, 3 classes])"
+
+
+@every
+def test_settings_are_attributes(name):
+    model = new(name)
+    for setting, value in model.get_params().items():
+        assert getattr(model, setting) == value, setting
+        assert setting in dir(model)
+    model.seed = 3
+    assert model.get_params()["seed"] == model.seed == model.random_state == 3
+    model.random_state = np.int64(4)
+    assert model.settings.seed == 4
+    with pytest.raises(ConfigError, match="Setting 'seed' is -1"):
+        model.seed = -1
+    assert model.seed == 4
+
+
+@every
+def test_unknown_attributes_are_refused_with_a_hint(name):
+    model = new(name)
+    with pytest.raises(ConfigError, match=r"has no setting or attribute 'thread'; did you mean threads"):
+        model.thread = 3
+    with pytest.raises(AttributeError, match=r"has no attribute 'thread'; did you mean threads"):
+        _ = model.thread
+    with pytest.raises(AttributeError, match=r"has no setting or attribute 'xyzzy'\.$"):
+        model.xyzzy = 3
+    assert not hasattr(model, "xyzzy")
+
+
+@every
+def test_random_state_is_the_seed(name):
+    estimator = METHODS[name].estimator()
+    assert estimator(random_state=5).get_params() == estimator(seed=5).get_params()
+    assert estimator().set_params(random_state=5).seed == 5
+    assert make(name, overrides={"random_state": 5}).seed == 5
+    with pytest.raises(ConfigError, match="seed=1 and random_state=2 are one setting"):
+        estimator(seed=1, random_state=2)
+    with pytest.raises(ConfigError, match="Setting 'seed' is None"):
+        estimator(random_state=None)
+
+
+@every
+def test_scikit_learn_knows_what_it_is(graph, fitted, name):
+    model = fitted[name]
+    assert is_classifier(model)
+    tags = get_tags(model)
+    assert tags.estimator_type == "classifier"
+    assert not tags.target_tags.required
+    assert not tags.input_tags.two_d_array
+    check_is_fitted(model)
+    check_is_fitted(model, ["history_", "classes_"])
+    for ask in (lambda: check_is_fitted(new(name)), lambda: new(name).predict(), lambda: new(name).history_):
+        with pytest.raises(TheirNotFittedError):
+            ask()
+    assert model.n_features_in_ == graph.num_features
+    assert model.classes_.tolist() == [0, 1, 2]
+    for unknown in ("classes_", "n_features_in_", "history_", "graph_"):
+        with pytest.raises(NotFittedError, match="call fit"):
+            getattr(new(name), unknown)
+
+
+@every
+def test_fit_predict_and_labels_of_its_own(graph, fitted, name):
+    """y takes the place of the labels; a graph without any learns the same from it."""
+    bare = replace(graph, labels=np.full(graph.num_nodes, -1))
+    y = np.where(graph.train_mask | graph.val_mask, graph.labels, -1)
+    assert np.array_equal(new(name).fit_predict(bare, y), fitted[name].predict())
+
+
+@every
+def test_weights_of_labels_count_or_are_refused(graph, fitted, name):
+    weights = np.where(graph.labels == 0, 50.0, 0.01)
+    if not fitted[name].weighs_labels:
+        with pytest.raises(ConfigError, match=f"Method '{name}' has no loss that weighs labels"):
+            new(name).fit(graph, sample_weight=weights)
+        return
+    weighed = new(name).fit(graph, sample_weight=weights)
+    assert weighed.history_[0]["loss"] != fitted[name].history_[0]["loss"]
+
+
+@every
+def test_a_callback_hears_and_ends_every_method(graph, name):
+    def stop_at_the_second(event):
+        if event.epoch == 1:
+            event.stop()
+
+    model = new(name, epochs=3, **({"pretrain_epochs": 3} if "gdamn" in name or name.startswith("gmnn") else {}))
+    model.fit(graph, callbacks=[stop_at_the_second])
+    assert [record["epoch"] for record in model.history_ if record["phase"] != "correct and smooth"] == [0, 1]
+    assert model.predict().shape == (graph.num_nodes,)
+
+
+INDUCTIVE = sorted(set(METHODS) - {"lpa", "gcn-cs"})
+
+
+@pytest.mark.parametrize("name", INDUCTIVE)
+def test_a_model_with_its_graph_needs_nothing_else(graph, fitted, tmp_path, name):
+    model = fitted[name]
+    loaded = type(model).load(model.save(tmp_path / "m", graph=True))
+    assert np.allclose(loaded.predict_proba(graph), model.predict_proba(), atol=1e-6)
+    assert np.array_equal(model.predict(graph), model.predict())
+    assert loaded.predict_frame().equals(model.predict_frame())
+    assert loaded.save(tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+    if name == "gcn-lpa":
+        with pytest.raises(GraphError, match="don't fit another graph"):
+            loaded.predict(nodes=np.zeros((1, 8)))
+        return
+    new_rows = graph.features[[3, 5]]
+    first, second = loaded.predict(nodes=new_rows, edges=[[3, 120], [120, 121]]), loaded.predict(nodes=new_rows)
+    assert first.shape == second.shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["lpa", "gcn-cs"])
+def test_methods_that_can_not_predict_new_nodes_say_so(graph, fitted, name):
+    with pytest.raises(GraphError, match=r"can't predict new nodes|new nodes can't be predicted"):
+        fitted[name].predict(nodes=graph.features[:2])
+
+
+@every
+def test_the_page_of_a_model(fitted, name):
+    page = fitted[name]._repr_html_()
+    assert page.count("<svg") == 2
+    assert page.count("<table") == 1
+    assert f"(method {fitted[name].method})" in page
+    assert "not yet" in new(name)._repr_html_()
 
 
 @every

@@ -161,7 +161,7 @@ def test_the_file_tells_the_settings_that_were_trained(method: str, tmp_path: Pa
 @pytest.mark.parametrize("method", ["gdamn", "gcn"])
 def test_after_set_params_the_trained_network_answers(method: str) -> None:
     """Other widths, layers and normalisations are for the next fit: the old one still answers, on a new graph too."""
-    from gdamn.using.inductive import answer
+    from gdamn.estimators.inductive import answer
 
     graph = load("karate")
     short = {"pretrain_epochs": 6, "epochs": 2, "em_iterations": 1} if method == "gdamn" else {"epochs": 4}

@@ -362,7 +362,7 @@ def test_epochs_to_the_original_s_last_loss() -> None:
 
 def test_edges_that_labels_can_t_tell() -> None:
     model = GCNClassifier(epochs=2).fit(GRAPH)
-    predicted = model.predict()
+    predicted = model.predict(names=False)
     ends = [(a, b) for a, b in pairs(GRAPH) if GRAPH.labels[a] != GRAPH.labels[b]]
     wanted = np.mean([predicted[a] == predicted[b] for a, b in ends])
     assert predicted_alike(GRAPH, model) == pytest.approx(wanted)

@@ -121,7 +121,7 @@ def test_a_short_e_step_is_undone_without_validation_nodes(graph: Graph, monkeyp
     em, _ = run(graph, 100.0, restart_q=True)
     assert phases(em)[-1] == ("E-step 1", 2)
     assert em.watch.best["phase"] == "pre-train"
-    assert em.watch.best["undone"] == "EM iteration 1: there was time for 2 of 10 epochs of its E-step"
+    assert em.watch.best["undone"] == "EM iteration 1: it ended after 2 of 10 epochs of its E-step"
 
 
 def test_other_starts_are_left_out(with_val: Graph) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
 from gdamn.experiments.units import Unit, find_unit
 from gdamn.fit import checkpoint_file
+from gdamn.model.temperature import Temperature
 from gdamn.report import overview, sections
 from gdamn.runs import replicate, seed_records
 from gdamn.runs import tune as tuning
@@ -49,6 +51,9 @@ def model() -> bytes:
         "best_epoch": {"epoch": 1, "phase": "E-step"},
         "protocol": {"seed": 0, "split": "given"},
         "history": [{"epoch": 0, "loss": 0.5}],
+        "num_features": 3,
+        "temperature": asdict(Temperature(1.5, True, "fitted", 4)),
+        "graph": {"name": "g", "directed": True, "sparse": True, "encoder": {"kind": "given"}, "reading": {}},
     }
     tables = dict.fromkeys(("probabilities", "pseudo_labels", "p_probabilities"), (nodes, classes))
     edges = {f"edge.{name}": (entries,) for name in ("hard", "soft", "stable", "used")}
@@ -57,6 +62,9 @@ def model() -> bytes:
         name: np.full(shape, 0.5, np.float32) for name, shape in {**tables, **edges, **loops}.items()
     }
     arrays["edge.index"] = np.array([[0, 1, 2], [1, 2, 3]], np.int32)
+    arrays["split"] = np.array([1, 2, 3, 0], np.uint8)
+    arrays |= {"graph.columns": np.array([0, 2, 1, 0], np.uint8), "graph.counts": np.array([2, 0, 1, 1], np.uint8)}
+    arrays["graph.features"] = np.array([1, 2, 3, 4], np.float16)
     return save(arrays, metadata={"gdamn": json.dumps(header)})
 
 
@@ -68,6 +76,8 @@ def read_model(folder: Path, content: bytes) -> None:
     found = RunFolder(folder).model(0)
     assert len(found.predict()) == len(found.predict_proba()) == len(found.node_ids_)
     attention(found, "look at")
+    assert len(found.predict_frame()) == len(found.node_ids_)
+    assert found.kept_graph_ is None or found.kept_graph_.features.shape == (len(found.node_ids_), found.n_features_in_)
 
 
 def header_of(content: bytes) -> bytes:

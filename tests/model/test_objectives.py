@@ -93,7 +93,8 @@ def labelled(
 ) -> SimpleNamespace:
     """What pre-training and the E-step read of a problem."""
     counts = Counts(len(labels), 0, len(train), len(rest), 0)
-    return SimpleNamespace(labels=labels, train=train, rest=rest, counts=counts, class_weights=class_weights)
+    weights = {"class_weights": class_weights, "label_weights": None}
+    return SimpleNamespace(labels=labels, train=train, rest=rest, counts=counts, **weights)
 
 
 def known() -> torch.Tensor:

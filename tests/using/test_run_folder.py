@@ -48,7 +48,7 @@ def test_the_model_file_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPat
         reads.append(path)
         return read_model(path)
 
-    for module in ("gdamn.estimators.base", "gdamn.using.run_folder"):
+    for module in ("gdamn.estimators.saving", "gdamn.using.run_folder"):
         monkeypatch.setattr(f"{module}.read_model", counted)
     run = RunFolder(folder)
     assert run.model(0).graph_ is None

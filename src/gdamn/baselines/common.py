@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..estimators.base import NodeClassifier
+from ..estimators.inductive import Answer
+from ..estimators.rebuild import load_state, make_view
 from ..fit import checkpoint
 from ..fit.checkpoint import Part, part_of
 from ..fit.training import (
@@ -81,6 +85,7 @@ class NetworkClassifier(NodeClassifier):
     settings_class = cast(type[SupervisedSettings], NetworkSettings)  # so that a type checker allows fewer settings
     settings: SupervisedSettings
     settings_: SupervisedSettings
+    weighs_labels = True
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The network, and its forward pass to logits [N, C]."""
@@ -95,7 +100,7 @@ class NetworkClassifier(NodeClassifier):
         """Adam's parameter groups; unless a method says otherwise, weight matrices decay and nothing else does."""
         return decayed(network, self.settings.weight_decay, self.settings.decay)
 
-    def steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
+    def adam_steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
         """The steps of Adam; unless a method says otherwise, one in each epoch, on the whole graph."""
         return whole
 
@@ -125,6 +130,14 @@ class NetworkClassifier(NodeClassifier):
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
         self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
 
+    def _answer(self, graph: Graph, fitted_on: Graph, known: NDArray[np.int64], rounds: int) -> Answer:
+        """The network rebuilt over another graph."""
+        problem = make_view(graph, fitted_on, self)
+        network, forward = self.as_trained().build(problem, make_generator(Key(0)))
+        load_state(network, self.tensors_, "network", self.method)
+        network.to(problem.device).eval()
+        return Answer(F.softmax(forward(None), dim=1).cpu().numpy(), {})
+
     def train(self, problem: Problem, network: nn.Module, forward: Forward, watch: Watch, key: Key) -> None:
         """Minimise the objective; every epoch is evaluated and may be chosen."""
         s, objective = self.settings, self.objective(problem, network, forward)
@@ -133,7 +146,7 @@ class NetworkClassifier(NodeClassifier):
             network.train()
             return objective(step)
 
-        def after(epoch: int, values: Record, started: float) -> None:
+        def after(epoch: int, values: Record, started: float) -> bool:
             self.stepped(network)
             network.eval()
             with torch.no_grad():
@@ -144,13 +157,14 @@ class NetworkClassifier(NodeClassifier):
                 return {"probabilities": F.softmax(logits, dim=1), **weights}
 
             record = {"phase": "train", "epoch": epoch, **values, **evaluate(problem, logits, s.metric)}
-            watch.record(record, s.epochs, started, state)
+            return watch.record(record, s.epochs, started, state)
 
+        watch.begin("train", s.epochs)
         kept = checkpoint.of_fit(self.method, s, problem)
         if kept is not None:
             kept.keep("watch", watch.part())
             if (memory := self.memory()) is not None:
                 kept.keep("memory", memory)
         whole = Steps(s.epochs, loss, after, part_of(network))
-        steps = self.steps(problem, network, whole, key.fold("batches"))
+        steps = self.adam_steps(problem, network, whole, key.fold("batches"))
         run_epochs(self.groups(network), s.learning_rate, steps, key, kept)

@@ -129,8 +129,8 @@ class CSGNNClassifier(NetworkClassifier):
 
     def objective(self, problem: Problem, network: nn.Module, forward: Forward) -> Loss:
         """Binary cross-entropy of every class, over the known nodes."""
-        target, weights = problem.labels[problem.train], problem.class_weights
-        of_node = None if weights is None else weights[problem.train_labels][:, None]
+        target, weights = problem.labels[problem.train], problem.known_weights()
+        of_node = None if weights is None else weights[:, None]
         scores = cast(CSGNN, network)
 
         def loss(step: Key) -> dict[str, Tensor]:

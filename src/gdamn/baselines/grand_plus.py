@@ -87,7 +87,7 @@ class GRANDPlusClassifier(NetworkClassifier):
         """Every parameter decays, unless the setting says otherwise."""
         return decayed(network, self.settings.weight_decay, self.settings.decay)
 
-    def steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
+    def adam_steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
         """An epoch is some mini-batches of labelled nodes and of the pool."""
         s, pagerank = self.settings, cast(Pagerank, network)
         pool = self._test if s.pool == "test" else problem.rest.cpu().numpy()

@@ -52,6 +52,7 @@ class LPAClassifier(NodeClassifier):
             problem = make_problem(graph, "none", 0.0, choose_device(s.device))
             adjacency = neighbours(problem.structure, s.norm, problem.device)
             f = problem.labels
+            watch.begin("propagate", s.epochs)
             for step in range(s.epochs):
                 started = time.perf_counter()
                 before, f = f, spread(adjacency, problem.labels, f, s.alpha, 0, 1)
@@ -64,7 +65,8 @@ class LPAClassifier(NodeClassifier):
                     "coverage": (f.sum(1) > 0).float().mean().item(),
                     **evaluate(problem, probabilities.clamp_min(1e-12).log(), s.metric),
                 }
-                watch.record(record, s.epochs, started, partial(dict, probabilities=probabilities))
+                if watch.record(record, s.epochs, started, partial(dict, probabilities=probabilities)):
+                    break
         assert watch.best is not None
         assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings

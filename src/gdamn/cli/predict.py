@@ -25,7 +25,9 @@ def predict(
     nodes: Annotated[
         Path | None, typer.Option(help="Predict the nodes of this table instead, read as the run read its own.")
     ] = None,
-    edges: Annotated[Path | None, typer.Option(help="The edges between them, or new ones of the run's nodes.")] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="Their edges, also to nodes of the run; or new edges of the run's own.")
+    ] = None,
     seed: Seed = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="The mean of all models of the run.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Leave the probabilities as they are, not calibrated.")] = False,

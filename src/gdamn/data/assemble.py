@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import DataError, GraphError
+from ..graph.extension import Extension
 from ..graph.graph import Graph
 from ..graph.label_names import alike_notes
+from ..graph.label_names import in_order as in_order
 from .encode import Encoder
 from .files.options import AUTO, Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
@@ -123,14 +125,6 @@ def class_numbers(parts: Parts, known: Sequence[str] | None = None) -> tuple[NDA
     return labels, names
 
 
-def in_order(names: Sequence[str]) -> list[str]:
-    """Sort class names: by value where all are whole numbers, else alphabetically."""
-    try:
-        return sorted(names, key=lambda name: (int(name), name))
-    except ValueError:
-        return sorted(names)
-
-
 def check_labels(parts: Parts, labels: NDArray[np.int64], classes: Sequence[str]) -> None:
     """Refuse labels that nothing can be learned from."""
     known = labels[labels >= 0]
@@ -182,9 +176,8 @@ def with_split(assembled: Assembled, options: Options, number: int, *, explicit:
     if not masks["val"].any():
         note += unvalidated(options, masks["train"], graph.labels)
     notes = [*assembled.notes, note]
-    return graph.with_masks(
-        masks["train"], masks["val"], masks["test"], split=kind, notes=notes, encoder=assembled.encoder.as_dict()
-    )
+    facts = {"notes": notes, "encoder": assembled.encoder.as_dict(), "reading": options.reading()}
+    return graph.with_masks(masks["train"], masks["val"], masks["test"], split=kind, **facts)
 
 
 def made_split(graph: Graph, options: Options, number: int) -> tuple[Masks, str, str]:
@@ -258,9 +251,23 @@ def from_frames(nodes: Any, edges: Any, options: Options, *, seed: int, name: st
         parts = with_unknown(from_tables(*tables, options, need_label=options.label is not None), options)
         assembled = assemble(parts, options, name=name, strict=parts.labels is not None)
         if parts.labels is None:
-            facts = {"notes": list(assembled.notes), "encoder": assembled.encoder.as_dict()}
+            facts = {
+                "notes": list(assembled.notes),
+                "encoder": assembled.encoder.as_dict(),
+                "reading": options.reading(),
+            }
             return replace(assembled.graph, meta={**assembled.graph.meta, **facts})
         return with_split(assembled, options, seed, explicit=False, source="the node table")
+    except DataError as cause:
+        raise GraphError(str(cause)) from None
+
+
+def more_rows(graph: Graph, nodes: Any, edges: Any) -> Extension:
+    """A graph with new nodes and edges: tables like its own, or arrays (:meth:`gdamn.Graph.extended`)."""
+    from .new_rows import extended
+
+    try:
+        return extended(graph, nodes, edges)
     except DataError as cause:
         raise GraphError(str(cause)) from None
 

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from .base import NodeClassifier
     from .gdamn import GDAMN, GDAMNPlus
     from .registry import METHODS, make
+    from .transductive import TransductiveClassifier
     from .transforms import RefineGraph
 
-__all__ = ["GDAMN", "METHODS", "GDAMNPlus", "NodeClassifier", "RefineGraph", "make"]
+__all__ = ["GDAMN", "METHODS", "GDAMNPlus", "NodeClassifier", "RefineGraph", "TransductiveClassifier", "make"]
 
 __getattr__, __dir__ = exports(
     __name__,
@@ -25,6 +26,7 @@ __getattr__, __dir__ = exports(
         "METHODS": ".registry",
         "NodeClassifier": ".base",
         "RefineGraph": ".transforms",
+        "TransductiveClassifier": ".transductive",
         "make": ".registry",
     },
 )

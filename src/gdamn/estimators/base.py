@@ -1,91 +1,80 @@
 """NodeClassifier: the one shape of every estimator, GDAMN and baselines alike.
 
-scikit-learn's conventions: settings in ``__init__``, ``get_params`` and ``set_params``, ``fit`` returns self,
-what was learned has a trailing underscore. A fitted estimator answers about the nodes of the graph it was fitted on.
+scikit-learn's conventions (conventions.py): settings in ``__init__``, ``get_params`` and ``set_params``, ``fit``
+returns self, what was learned has a trailing underscore. A fitted estimator answers about the nodes of the graph it was
+fitted on, and about new ones where its method learns a function of features (inductive.py).
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import inspect
-import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ConfigError, DataError, GdamnError, GraphError, NotFittedError, TrainingError
+from ..errors import ConfigError, GraphError, TrainingError
+from ..fit.callbacks import listeners
 from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
-from ..graph.node_ids import check_ids, id_array
+from ..graph.node_ids import check_ids
 from ..kernels.threads import one_at_a_time
-from ..model.fitted_state import FittedState
-from ..model.metrics import NAMES
-from ..model.settings import BaseSettings
-from ..text import safe
-from .graph_input import as_graph, plain_split
+from ..model.settings import as_seed
+from .chosen_epoch import SELECTION, selection_of
+from .conventions import Conventions, show_settings
+from .graph_input import as_graph, given_graph, plain_split
 from .model_file import FORMAT, read_model
+from .predictions import likeliest
 from .typed import E, Estimator, P, arguments_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from ..fit.training import Progress, Record
+    from ..model.temperature import Temperature
+    from .inductive import Answer
     from .suspicious_labels import JudgedLabels
 
 __all__ = ["FORMAT", "SELECTION", "NodeClassifier", "arguments_of", "as_graph", "read_model"]
 
-SELECTION = {
-    "accuracy": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch",
-    "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
-    "smoothed": "highest validation accuracy, as a mean over the last 20 epochs of the phase; a tie goes to the lower "
-    "validation loss, then the earlier epoch",
-}
-"""What the setting ``selection`` means; methods without it choose by accuracy."""
 
-
-def selection_rule(settings: BaseSettings) -> str:
-    """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
-    rule = getattr(settings, "selection", "accuracy")
-    if settings.metric == "accuracy":
-        return SELECTION[rule]
-    return SELECTION["smoothed" if rule == "smoothed" else "accuracy"].replace("accuracy", NAMES[settings.metric], 1)
-
-
-class NodeClassifier:
+class NodeClassifier(Conventions):
     """Base of all estimators; a subclass sets ``method``, ``settings_class`` and ``_fit``.
+
+    Every setting is an attribute, too: ``model.hidden``. Other attributes of its own a subclass declares in its body.
 
     Attributes (after fit):
         settings_: the settings of the fit; ``set_params`` changes ``settings``, which the next fit takes.
+        classes_: [C] the classes as ``predict`` names them; n_features_in_: features of a node.
         probabilities_: [N, C] float32.
         history_: one plain record per epoch.
         best_epoch_: the record of the epoch that was chosen.
         edge_weights_: ``hard``, ``soft`` and ``stable`` [E] in the order of the graph's CSR, or None.
         seconds_, epochs_: time and number of epochs of the fit; timings_: seconds of each epoch.
-        protocol_: split, selection rule and seed, as plain data.
+        protocol_: split, selection rule and seed, and what callbacks ended early, as plain data.
         tensors_: everything that ``save`` keeps, by name; state_: those of the arrays that belong to the graph, by
             their meaning (model/fitted_state.py).
+        graph_: the graph of the fit; None in a model that was loaded, whose kept_graph_ is what its file has of it.
     """
 
-    method: ClassVar[str] = ""
-    settings_class = BaseSettings  # without an annotation, so that a type checker takes a subclass's own
+    weighs_labels = False
+    """Whether the method can weigh known labels (``sample_weight``)."""
+
+    graph_: Graph | None
+    repeated_on_: Graph
+    kept_graph_: Graph | None = None  # these three come from model files
+    split_codes_: NDArray[np.uint8] | None = None
+    temperature_: Temperature | None = None
 
     def __init_subclass__(cls) -> None:
         """Show the settings in the signature and the docstring, for help() and editors."""
-        parameters = [
-            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-            for f in dataclasses.fields(cls.settings_class)
-        ]
-        cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        if cls.__doc__:
-            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{cls.settings_class.documentation()}\n"
+        show_settings(cls)
 
     if TYPE_CHECKING:  # type checkers see the fields of settings_class as arguments: GDAMN(hiden=3) is an error
-        settings: BaseSettings
-        settings_: BaseSettings
 
         def __new__(cls: type[Estimator[P, E]], *args: P.args, **settings: P.kwargs) -> E:
             """Settings by name."""
@@ -99,67 +88,79 @@ class NodeClassifier:
 
         def set_params(self, **settings: Any) -> Self:
             """Change settings; what was learned stays until the next fit."""
-            self.settings = self.settings_class.make(**{**self.get_params(), **settings})
+            self.settings = self.settings_class.make(**{**self.get_params(), **as_seed(settings)})
             return self
 
-    def __repr__(self) -> str:
-        changed = [
-            f"{f.name}={getattr(self.settings, f.name)!r}"
-            for f in dataclasses.fields(self.settings)
-            if getattr(self.settings, f.name) != f.default
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All settings as plain values."""
-        return dataclasses.asdict(self.settings)
-
-    def fit(self, graph: Graph | Data, progress: Progress | None = None, *, group: Any = None) -> Self:
+    def fit(
+        self,
+        graph: Graph | Data,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        callbacks: Iterable[Any] = (),
+        verbose: int = 0,
+        progress: Progress | None = None,
+        group: Any = None,
+    ) -> Self:
         """Learn from a graph: its structure, features, training labels, and validation labels to choose the epoch.
 
         Args:
             graph: a Graph or a PyTorch Geometric Data.
+            y: [N] labels in place of the graph's own, by name or number; None, nan or -1 where unknown. Every labelled
+                node trains where the graph has no split.
+            sample_weight: [N] how much each node's label counts in the loss; only training nodes are read.
+            callbacks: who hears of phases and epochs, and may end the fit (gdamn.fit.callbacks).
+            verbose: 1 writes a line per phase to stderr, 2 one per epoch.
             progress: called as ``progress(phase, epoch, epochs, record)`` after every epoch.
             group: ``torch.distributed.group.WORLD`` to train one model with all its ranks (docs/scale.md). Without
                 it this process trains alone, also where a process group is initialised.
 
         One fit at a time runs in a process; in another thread it waits for the first.
         """
+        told = listeners(callbacks, verbose, progress)
+        if group is not None and callbacks:
+            raise ConfigError("Callbacks are for one process; several ranks take progress and verbose.")
         with one_at_a_time():
-            g = as_graph(graph)
+            g = given_graph(graph, y, sample_weight)
+            if g.label_weights is not None and not self.weighs_labels:
+                raise ConfigError(f"Method '{self.method}' has no loss that weighs labels; leave sample_weight out.")
             check_ids(g.node_ids)
             start, others = time.perf_counter(), seconds_before()
             self._forget()
             self.settings_ = self.settings
-            self.graph_: Graph | None = g
+            self.graph_ = g
             self.tensors_: dict[str, NDArray[Any]] = {}
             self.best_epoch_: Record = {}
             self.history_: list[Record] = []
             self.timings_: list[float] = []
+            if told is not None:
+                told.fit_begins()
             if group is None:
-                self._fit(g, progress)
+                self._fit(g, told)
             else:
-                self._fit_together(g, progress, group)
+                self._fit_together(g, told, group)
+            if told is not None:
+                told.fit_ends()
             self._check_shape(g)
             self.epochs_ = len(self.history_)
             self.seconds_ = time.perf_counter() - start + seconds_before() - others
-            self.class_names_ = g.class_names
-            self.node_ids_ = g.node_ids
-            self.protocol_ = {
-                "split": plain_split(g.meta.get("split", "given masks")),
-                "selection": self._selection(g),
-                "seed": self.settings_.seed,
-            }
+            self.class_names_, self.node_ids_, self.num_features_ = g.class_names, g.node_ids, g.num_features
+            self.protocol_ = self._protocol(g, [] if told is None else told.ended)
         return self
 
-    def _selection(self, graph: Graph) -> str:
-        """How the epoch was chosen, in words."""
-        undone = self.best_epoch_.get("undone")
-        if graph.val_mask.any():
-            return selection_rule(self.settings_) + (f", before what was undone ({undone})" if undone else "")
-        if undone:
-            return f"last epoch before what was undone ({undone}); no validation nodes"
-        return "last epoch (no validation nodes)"
+    def _protocol(self, graph: Graph, ended: list[str]) -> dict[str, Any]:
+        """How the fit was made, beside its settings; ``ended`` is what callbacks ended early."""
+        return {
+            "split": plain_split(graph.meta.get("split", "given masks")),
+            "selection": selection_of(self.settings_, self.best_epoch_, bool(graph.val_mask.any())),
+            "seed": self.settings_.seed,
+            **({"ended_by_callbacks": ended} if ended else {}),
+            **({"sample_weight": "given"} if graph.label_weights is not None else {}),
+        }
+
+    def fit_predict(self, graph: Graph | Data, y: ArrayLike | None = None, **how: Any) -> NDArray[Any]:
+        """``fit``, with its arguments, then ``predict``: [N] the class of every node."""
+        return self.fit(graph, y, **how).predict()
 
     def _fit(self, graph: Graph, progress: Progress | None) -> None:
         """Train, then set ``tensors_`` (with ``probabilities``), ``history_`` and ``best_epoch_``."""
@@ -179,11 +180,6 @@ class NodeClassifier:
                 "checkpoints, and start it anew."
             )
 
-    def _plain_ids(self) -> bool:
-        """Whether the node ids are just 0 to N - 1."""
-        ids = self.node_ids_
-        return ids.dtype.kind in "iu" and bool(np.array_equal(ids, np.arange(len(ids))))
-
     def _forget(self) -> None:
         for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("_")]:
             delattr(self, name)
@@ -197,39 +193,68 @@ class NodeClassifier:
         )
         return trained
 
-    def _fitted(self) -> None:
-        if self.state_.probabilities is None:
-            raise NotFittedError(f"This {type(self).__name__} has not been fitted yet; call fit(graph) first.")
+    def predict(
+        self,
+        graph: Graph | Data | None = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        fitted_on: Graph | None = None,
+        names: bool = True,
+    ) -> NDArray[Any]:
+        """[N] the class of every node, as ``classes_`` names it.
 
-    @property
-    def state_(self) -> FittedState:
-        """What ``tensors_`` means; without any array before the fit."""
-        return FittedState.of(getattr(self, "tensors_", {}))
-
-    @property
-    def probabilities_(self) -> NDArray[np.float32]:
-        """[N, C] class probabilities of every node."""
-        self._fitted()
-        return cast("NDArray[np.float32]", self.state_.probabilities)
-
-    @property
-    def edge_weights_(self) -> dict[str, NDArray[np.float32]] | None:
-        """Attention per edge, in the order of the graph's CSR; None for methods without attention."""
-        self._fitted()
-        return self.state_.attention
-
-    def predict(self) -> NDArray[np.int64]:
-        """[N] class number of every node."""
-        labels: NDArray[np.int64] = self.predict_proba().argmax(axis=1).astype(np.int64)
-        return labels
-
-    def predict_proba(self) -> NDArray[np.float32]:
-        """[N, C] class probabilities of every node, raw as the network gave them.
-
-        What commands and files call confidence is calibrated on validation nodes; the way there is
-        ``gdamn.estimators.calibration.calibrated(model.predict_proba(), graph)``.
+        Args:
+            graph: another graph than that of the fit, all of whose nodes are asked about. A node of the fit is known
+                again by its id and features.
+            nodes, edges: new nodes alone, and their edges to one another and to nodes of the fit: tables or files where
+                the graph of the fit was made of some, else features [M, F] of nodes that are numbered N, N + 1, … and
+                edges [2, E] (:meth:`gdamn.Graph.extended`).
+            fitted_on: the graph of the fit, where a model file was saved without it.
+            names: False gives the numbers of the classes, 0 to C - 1 (int64), in place of their names.
         """
-        return self.probabilities_.copy()
+        wanted = {"graph": graph, "nodes": nodes, "edges": edges, "fitted_on": fitted_on}
+        numbers = likeliest(self.predict_proba(**{key: value for key, value in wanted.items() if value is not None}))
+        return self.classes_[numbers] if names else numbers
+
+    def predict_proba(
+        self,
+        graph: Graph | Data | None = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        fitted_on: Graph | None = None,
+    ) -> NDArray[np.float32]:
+        """[N, C] class probabilities of every node, raw as the network gave them; the arguments are ``predict``'s.
+
+        What ``predict_frame``, commands and files call confidence is calibrated on validation nodes.
+        """
+        if graph is None and nodes is None and edges is None:
+            return self.probabilities_.copy()
+        from .inductive import asked
+
+        return asked(self, graph, nodes, edges, fitted_on)[1].astype(np.float32)
+
+    def predict_frame(
+        self,
+        graph: Graph | Data | None = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        fitted_on: Graph | None = None,
+    ) -> Any:
+        """A table of the nodes: ``node``, ``predicted``, ``confidence`` (calibrated) and ``split``.
+
+        The split is the node's part in the fit, ``new`` for one that it didn't know. A pandas data frame where pandas
+        is installed, else an Arrow table. The arguments are those of ``predict``.
+        """
+        from .frame import frame, frame_columns
+
+        return frame(frame_columns(self, graph, nodes, edges, fitted_on))
+
+    def _answer(self, graph: Graph, fitted_on: Graph, known: NDArray[np.int64], rounds: int) -> Answer:
+        """What the method says of another graph (inductive.py)."""
+        raise GraphError(f"The method '{self.method}' learns no function of features, so it can't predict new nodes.")
 
     def score(self, mask: str = "test") -> float:
         """Accuracy on a node set: train, val, test, labelled or all (nodes without a label don't count)."""
@@ -246,7 +271,7 @@ class NodeClassifier:
         chosen = g.mask(mask) & (g.labels >= 0)
         if not chosen.any():
             raise GraphError(f"Graph '{g.name}' has no labelled node in the {mask} set, so there is nothing to score.")
-        return float((self.predict()[chosen] == g.labels[chosen]).mean())
+        return float((self.predict(names=False)[chosen] == g.labels[chosen]).mean())
 
     def suspicious_labels(
         self, count: int | None = None, split: str = "train", graph: Graph | Data | None = None
@@ -299,47 +324,26 @@ class NodeClassifier:
         if graph.num_nodes != known:
             raise GraphError(f"The model knows {known} nodes, but the graph has {graph.num_nodes}.")
 
-    def save(self, path: str | Path) -> Path:
-        """Write one file of safetensors with JSON in its header; no pickle."""
-        from safetensors.numpy import save as to_bytes
+    def save(self, path: str | Path, *, graph: bool = False) -> Path:
+        """Write one file of safetensors with JSON in its header; no pickle.
 
-        from ..system.io import write_bytes
+        Args:
+            graph: keep what new nodes need of the graph of the fit: its edges and features, and how its tables were
+                read, but no label. The logger ``gdamn`` says how many bytes that takes (level INFO).
+        """
+        from .saving import save
 
         self._fitted()
-        header = {
-            "format": FORMAT,
-            "method": self.method,
-            "settings": dataclasses.asdict(self.settings_),
-            "class_names": list(self.class_names_),
-            "node_ids": None if self._plain_ids() else self.node_ids_.tolist(),
-            "best_epoch": self.best_epoch_,
-            "protocol": self.protocol_,
-            "history": self.history_,
-        }
-        target = Path(path)
-        arrays = {name: np.ascontiguousarray(value) for name, value in self.tensors_.items()}
-        write_bytes(target, to_bytes(arrays, metadata={"gdamn": json.dumps(header)}))
-        return target
+        return save(self, Path(path), graph)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that ``save`` wrote."""
-        header, tensors = read_model(Path(path))
-        if header["method"] != cls.method:
-            raise DataError(f"{path} holds a model of method '{safe(header['method'])}', not '{cls.method}'.")
-        try:
-            model = cls(**header["settings"])
-        except (GdamnError, TypeError, OverflowError) as problem:
-            raise DataError(f"{path} has settings that this gdamn doesn't know: {safe(problem)}") from None
-        model.settings_ = model.settings
-        model.tensors_ = tensors
-        model.graph_ = None
-        model.history_ = header["history"]
-        model.best_epoch_ = header["best_epoch"]
-        model.protocol_ = header["protocol"]
-        model.class_names_ = tuple(header["class_names"])
-        ids = header["node_ids"]
-        model.node_ids_ = np.arange(len(model.probabilities_)) if ids is None else id_array(ids)
-        model.epochs_ = len(model.history_)
-        model.seconds_, model.timings_ = float("nan"), []
-        return model
+        from .saving import load
+
+        return load(cls, Path(path))
+
+    def _repr_html_(self) -> str:
+        from .html import model_html
+
+        return model_html(self)

@@ -1,12 +1,53 @@
-"""Which epoch the labels come from, where it isn't the one that the edge weights come from."""
+"""Which epoch a fit chose: by what rule, and whether the edge weights come from another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..model.metrics import NAMES
+from ..model.settings import BaseSettings
+
 if TYPE_CHECKING:
     from .base import NodeClassifier
+
+SELECTION = {
+    "accuracy": "highest validation accuracy; a tie goes to the lower validation loss, then the earlier epoch",
+    "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
+    "smoothed": "highest validation accuracy, as a mean over the last 20 epochs of the phase; a tie goes to the lower "
+    "validation loss, then the earlier epoch",
+}
+"""What the setting ``selection`` means; methods without it choose by accuracy."""
+
+
+def selection_rule(settings: BaseSettings) -> str:
+    """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
+    rule = getattr(settings, "selection", "accuracy")
+    if settings.metric == "accuracy":
+        return SELECTION[rule]
+    return SELECTION["smoothed" if rule == "smoothed" else "accuracy"].replace("accuracy", NAMES[settings.metric], 1)
+
+
+def selection_of(settings: BaseSettings, best: Mapping[str, Any], validated: bool) -> str:
+    """How the epoch of a fit was chosen, in words.
+
+    Args:
+        best: the record of the chosen epoch.
+        validated: whether there were validation nodes.
+    """
+    undone = best.get("undone")
+    if validated:
+        return selection_rule(settings) + (f", before what was undone ({undone})" if undone else "")
+    if undone:
+        return f"last epoch before what was undone ({undone}); no validation nodes"
+    return "last epoch (no validation nodes)"
+
+
+def chosen_epoch(history: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> int | None:
+    """The place of the chosen epoch among all epochs; None where it isn't recorded."""
+    marks = ("phase", "iteration", "epoch")
+    places = [at for at, record in enumerate(history) if best and all(record.get(m) == best.get(m) for m in marks)]
+    return places[0] if places else None
 
 
 def before_em(best: Mapping[str, Any], history: Sequence[Mapping[str, Any]], attention: bool) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from ..errors import ConfigError, GraphError
+from ..errors import ConfigError, GraphError, TrainingError
 from ..fit.budget import Budget
 from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
 
+    from .inductive import Answer
+
 
 @dataclass(frozen=True, kw_only=True)
 class PresetArguments(Settings):
@@ -51,6 +53,7 @@ class GDAMN(NodeClassifier):
     settings_class = Settings
     settings: Settings
     settings_: Settings
+    weighs_labels = True
 
     @classmethod
     @arguments_of(PresetArguments)
@@ -81,11 +84,10 @@ class GDAMN(NodeClassifier):
             else:
                 EM(WholeDomain(problem), s, watch).run()
             best_state = whole_state(problem, watch.best_state)
-        if watch.best is None or watch.best_state is None:
-            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
-        self._keep_history(watch, watch.best)
+        best = chosen(watch)
+        self._keep_history(watch, best)
         if label_noise is not None:
-            self.best_epoch_ = {**watch.best, "label_noise": label_noise}
+            self.best_epoch_ = {**best, "label_noise": label_noise}
         if best_state is None:
             return  # rank 0 has the result
         self.tensors_ = _tensors(moved, best_state)
@@ -114,10 +116,9 @@ class GDAMN(NodeClassifier):
             else:
                 problem = make_large(graph, s.normalize, s.dropout_input, device, str(s.class_weight))
                 edges = fit_batched(problem, s, watch, mode)
-        if watch.best is None or watch.best_state is None:
-            raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
-        self._keep_history(watch, watch.best)
-        self.tensors_ = {**_tensors(graph, watch.best_state), **edges}
+        best = chosen(watch)
+        self._keep_history(watch, best)
+        self.tensors_ = {**_tensors(graph, watch.best_state or {}), **edges}
 
     def _watch(self, progress: Progress | None, fits: int = 1) -> Watch:
         """The watch of one of so many fits, which share the budget; its time begins now."""
@@ -149,18 +150,40 @@ class GDAMN(NodeClassifier):
             watch.best["beta"] = beta
             if best is None or best.best is None or watch.best[chosen_by] > best.best[chosen_by]:
                 best = watch
+            if watch.stopped:
+                break
         assert best is not None
         return best
 
-    def predict_proba(self, network: str = "q") -> NDArray[np.float32]:
-        """[N, C] class probabilities by q (the paper's choice), or by p on request."""
+    def predict_proba(
+        self,
+        graph: Graph | Data | str | None = None,
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+        fitted_on: Graph | None = None,
+        network: str = "q",
+    ) -> NDArray[np.float32]:
+        """[N, C] class probabilities by q (the paper's choice), or by p on request, for the nodes of the fit.
+
+        ``predict_proba("p")`` is ``predict_proba(network="p")``; the other arguments are ``predict``'s.
+        """
+        network, other = (graph, None) if isinstance(graph, str) else (network, graph)
         if network == "q":
-            return super().predict_proba()
+            return super().predict_proba(other, nodes=nodes, edges=edges, fitted_on=fitted_on)
         self._fitted()
         probabilities = self.state_.p_probabilities
         if network != "p" or probabilities is None:
             raise GraphError(f"There is no network '{network}' here; choose q, or p where EM ran.")
+        if other is not None or nodes is not None:
+            raise GraphError("New nodes are predicted by q; p tells of those of the fit alone.")
         return probabilities.copy()
+
+    def _answer(self, graph: Graph, fitted_on: Graph, known: NDArray[np.int64], rounds: int) -> Answer:
+        """q on the graph of its chosen epoch, or on the one that p's attention refines."""
+        from .gdamn_inductive import on_graph
+
+        return on_graph(self, graph, fitted_on, known, rounds)
 
     def refine(self, graph: Graph | Data | None = None) -> Data:
         """The refined graph as a PyTorch Geometric Data.
@@ -201,6 +224,15 @@ class GDAMNPlus(GDAMN):
     settings_class = PlusSettings
     settings: PlusSettings
     settings_: PlusSettings
+
+
+def chosen(watch: Watch) -> Record:
+    """The record of the epoch that a fit chose."""
+    if watch.best is not None and watch.best_state is not None:
+        return watch.best
+    if watch.stopped:
+        raise TrainingError("A callback ended the fit before q was trained, so there is nothing to predict with.")
+    raise ConfigError("pretrain_epochs and em_iterations are both 0, so there is nothing to train.")
 
 
 def _put_back_marks(best: Record, nodes: NDArray[np.int64]) -> Record:

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..graph.node_ids import KEPT
+from ..graph.packed import KEPT_OF_GRAPH
 from ..model.fitted_state import ATTENTION, WEIGHTS, shapes
 from ..system.reading import check_own, is_folder, is_there
+
+SPLIT = "split"
+"""The array that tells each node's part in the fit (graph/packed.py)."""
 
 FORMAT = 1
 """Version of the file that ``save`` writes; a newer one is refused with a clear message."""
@@ -28,6 +32,18 @@ HEADER: dict[str, type] = {
     "history": list,
 }
 """What the header of a model file holds; the node ids may be null, where they are just 0 to N - 1."""
+
+LATER: dict[str, type] = {"num_features": int, "temperature": dict, "graph": dict}
+"""What files of earlier versions don't hold; null where it isn't known."""
+
+TEMPERATURE: dict[str, tuple[type, ...]] = {
+    "value": (float, int),
+    "fitted": (bool,),
+    "reason": (str,),
+    "nodes": (int,),
+    "kind": (str,),
+    "accuracy": (float, int, type(None)),
+}
 
 
 def read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -78,7 +94,28 @@ def _wrong_type(header: dict[str, Any]) -> str:
         return "what its chosen epoch tells of cross-fitting can't be"
     if not all(type(node) in KEPT for node in header["node_ids"] or []):
         return "a node id is neither number nor text"
-    return ""
+    return _wrong_later(header)
+
+
+def _wrong_later(header: dict[str, Any]) -> str:
+    """The first entry that earlier versions didn't write and that can't be, in words; empty where all can."""
+    for name, kind in LATER.items():
+        value = header.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            return f"its {name} is of a wrong type"
+    features, temperature, graph = (header.get(name) for name in LATER)
+    if features is not None and not 0 <= features < 2**31:
+        return "its number of features can't be"
+    if graph is not None and (
+        features is None or not all(isinstance(graph.get(key, {}), dict) for key in KEPT_OF_GRAPH)
+    ):
+        return "what it tells of its graph can't be"
+    if temperature is None:
+        return ""
+    typed = temperature.keys() == TEMPERATURE.keys() and all(
+        type(temperature[name]) in kinds for name, kinds in TEMPERATURE.items()
+    )
+    return "" if typed and 1e-3 < temperature["value"] < 1e6 else "its temperature can't be"
 
 
 def _is_cross_fitted(best: dict[str, Any]) -> bool:
@@ -115,6 +152,9 @@ def _wrong_arrays(tensors: dict[str, NDArray[Any]]) -> str:
         if array.dtype.kind == "f" and np.isnan(array).any():
             return f"'{name}' has a value that is not a number"
     (nodes, classes), edges = tensors["probabilities"].shape, 0
+    split = tensors.get(SPLIT)
+    if split is not None and (split.shape != (nodes,) or split.dtype != np.uint8 or (split > 3).any()):
+        return f"'{SPLIT}' doesn't tell the part of each node in the fit"
     if any(f"edge.{name}" in tensors for name in ("index", *WEIGHTS)):
         missing = next((name for name in ("index", *ATTENTION) if f"edge.{name}" not in tensors), None)
         if missing:

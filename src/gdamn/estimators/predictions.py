@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph.graph import SPLITS, Graph
+from ..graph.packed import split_codes
 from ..model.temperature import Temperature
 from . import calibration
 
@@ -37,8 +39,7 @@ class Predictions:
     @property
     def predicted(self) -> NDArray[np.int64]:
         """[N] the likeliest class."""
-        classes: NDArray[np.int64] = self.probabilities.argmax(axis=1).astype(np.int64)
-        return classes
+        return likeliest(self.probabilities)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
@@ -67,6 +68,18 @@ class Predictions:
         }
 
 
+def likeliest(probabilities: NDArray[Any]) -> NDArray[np.int64]:
+    """[N] the number of the likeliest class, from probabilities [N, C]."""
+    numbers: NDArray[np.int64] = probabilities.argmax(axis=1).astype(np.int64)
+    return numbers
+
+
+def mean(probabilities: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """[N, C] the mean of several models' opinions."""
+    total: NDArray[np.float64] = np.mean([np.asarray(each, np.float64) for each in probabilities], axis=0)
+    return total
+
+
 def of_fit(model: NodeClassifier, graph: Graph) -> Predictions:
     """The calibrated predictions of one model for the graph of its fit; no test label is read."""
     probabilities, temperature = calibration.calibrated(model.predict_proba(), graph, best=model.best_epoch_)
@@ -75,7 +88,9 @@ def of_fit(model: NodeClassifier, graph: Graph) -> Predictions:
 
 def split_names(graph: Graph) -> NDArray[np.str_]:
     """[N] train, val, test or none."""
-    names = np.full(graph.num_nodes, "none", dtype="<U5")
-    for name in SPLITS:
-        names[graph.mask(name)] = name
-    return names
+    return code_names(split_codes(graph))
+
+
+def code_names(codes: NDArray[np.uint8]) -> NDArray[np.str_]:
+    """[N] the same from the numbers that a model file has."""
+    return np.array(["none", *SPLITS])[codes]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..model.presets import preset
-from ..model.settings import Setting
+from ..model.settings import Setting, as_seed
 
 if TYPE_CHECKING:
     from .base import NodeClassifier
@@ -255,4 +255,4 @@ def make(
 ) -> NodeClassifier:
     """A fresh estimator with the method's settings for the data set, and these on top."""
     chosen = method(name)
-    return chosen.estimator()(**{**chosen.settings(dataset), "seed": seed, **(overrides or {})})
+    return chosen.estimator()(**{**chosen.settings(dataset), "seed": seed, **as_seed(overrides or {})})

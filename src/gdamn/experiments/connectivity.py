@@ -12,6 +12,7 @@ from ..baselines.gat import GATClassifier
 from ..errors import ConfigError, GraphError
 from ..estimators.base import NodeClassifier
 from ..estimators.gdamn import GDAMN
+from ..estimators.rebuild import load_state, on_entries
 from ..fit.training import reproducible_threads
 from ..graph.graph import Graph
 from ..model.adjacency import Adjacency, gcn_adjacency
@@ -20,7 +21,6 @@ from ..model.label_network import LabelNetwork
 from ..model.problem import choose_device, make_problem
 from ..model.propagators import GAT
 from ..report.measures import class_strength
-from ..using.rebuild import load_state, on_entries
 from .edges import between_classes
 
 Weights = NDArray[np.float32]
@@ -81,7 +81,7 @@ def strength(graph: Graph, values: Weights) -> NDArray[np.float64]:
 
 def predicted_alike(graph: Graph, model: NodeClassifier) -> float:
     """Share of the edges between classes whose ends a model predicts alike: attention on labels can't see these."""
-    between, predicted = between_classes(graph), model.predict()
+    between, predicted = between_classes(graph), model.predict(names=False)
     alike = predicted[graph.rows[between]] == predicted[graph.indices[between]]
     return float(alike.mean()) if len(alike) else 0.0
 

@@ -60,11 +60,11 @@ class IterationWatch(Watch):
 
     def record(
         self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
-    ) -> None:
+    ) -> bool:
         """As for every fit, and the predictions."""
-        super().record(record, epochs, started, state)
+        ended = super().record(record, epochs, started, state)
         if state is None:  # an epoch of p
-            return
+            return ended
         iteration = record["iteration"]
         rank = self._rank(record) if record["val_accuracy"] is not None else (float(record["epoch"]), 0.0)
         better = iteration not in self.ranks or rank > self.ranks[iteration]
@@ -73,6 +73,7 @@ class IterationWatch(Watch):
             self.last[iteration] = predicted
             if better:
                 self.ranks[iteration], self.chosen[iteration] = rank, predicted
+        return ended
 
     def part(self) -> Part:
         """As for every fit, and the predictions; JSON has no whole numbers as keys, so they become a list."""

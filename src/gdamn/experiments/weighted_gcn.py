@@ -26,6 +26,8 @@ class WeightedGCN(GCNClassifier):
         epoch_predictions_: [epochs, N] class numbers after each epoch; no label is read for them.
     """
 
+    weights: NDArray[np.float32] | None
+
     def __init__(self, weights: NDArray[np.float32] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.weights = weights

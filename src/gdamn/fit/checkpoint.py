@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..kernels import Key
     from ..model.problem import Labelled
     from ..model.settings import BaseSettings
-    from .training import Adam
+    from .adam import Adam
 
 EVERY_EPOCHS, EVERY_SECONDS, PHASE_SECONDS = 50, 30.0, 5.0
 """A checkpoint is due when so many epochs and so many seconds have passed since the last, and at the end of a phase

@@ -25,7 +25,7 @@ from ..model.problem import Labelled, Problem
 from ..model.propagators import Pagerank, draws, make_propagator
 from ..model.settings import Settings
 from . import checkpoint
-from .budget import FEWEST, LEAST, Phase
+from .budget import FEWEST, LEAST
 from .checkpoint import Part, part_of
 from .checkpoint_file import Tree
 from .domains.domain import Domain, Epochs, Losses, QGraph, View
@@ -53,7 +53,7 @@ class EM:
         self.start = "graph"
         self.tried: dict[str, tuple[Tensor, nn.Module]] = {}  # the pre-trainings that are finished
         self.iteration, self.opinion = 0, torch.empty(0)  # the iteration under way, and what it began with
-        self.inferred: dict[str, Any] = {}  # Ŷ, p's posterior and the weights of the last iteration
+        self.inferred: dict[str, Any] = {}  # Ŷ, p, its posterior and the weights of the last iteration
         self.guard, self.budget = Guard(watch, domain.problem, settings.guard), watch.budget
         if self.checkpoint is not None:
             self.checkpoint.keep("watch", watch.part())
@@ -79,7 +79,7 @@ class EM:
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3
         for iteration in range(max(1, self.iteration), s.em_iterations + 1):  # line 4
-            if not self.budget.fits(f"EM iteration {iteration}", {"p": s.epochs, "q": s.epochs}):
+            if not self.has_time(f"EM iteration {iteration}", {"p": s.epochs, "q": s.epochs}):
                 break
             self.iteration, self.opinion = iteration, opinion
             self.guard.begin(iteration)
@@ -90,14 +90,14 @@ class EM:
                 break
 
             posterior, graph = self.domain.infer(self.p, labels, s, key)  # lines 13 and 14
-            self.inferred = {"labels": labels, "posterior": posterior, **graph.kept}
+            self.inferred = {"labels": labels, "posterior": posterior, "p": copy_state(self.p), **graph.kept}
             opinion = self.e_step(posterior, graph, iteration, key.fold("E"))  # lines 15 and 16
 
             if self.guard.undoes(iteration, self.opinion, opinion, self.reference) or self.is_stable(opinion):
                 break
         self.guard.fall_back()
         if self.inferred:
-            self.guard.keep_structure(self.inferred, self.p)
+            self.guard.keep_structure(self.inferred)
         if self.start == "multihop" and self.watch.best is not None and self.watch.best_state is not None:
             about = describe(self.starts.multihop, self.problem, self.watch.best_state["logits"])
             self.watch.best = {**self.watch.best, **about, "propagator": self.network}
@@ -113,7 +113,7 @@ class EM:
         if start == "auto" and self.problem.counts.val == 0:
             start = "multihop" if self.domain.has_multihop else "graph"
         for name in self.starts.tried(self.s.judge_edges) if start == "auto" else (start,):
-            if name in self.tried or (self.tried and not self.budget.fits(f"pre-train ({name})", {"q": epochs})):
+            if name in self.tried or (self.tried and not self.has_time(f"pre-train ({name})", {"q": epochs})):
                 continue
             self.q = self.new_q(self.root.fold("start q"))
             self.tried[name] = self.train_q(*self.pretraining(name)), self.q
@@ -125,6 +125,10 @@ class EM:
         if not self.choosable:
             self.guard.set_aside()
         return opinion
+
+    def has_time(self, what: str, epochs: dict[str, int]) -> bool:
+        """Whether a part may begin: no callback has ended the fit, and the budget has time for it."""
+        return not self.watch.stopped and self.budget.fits(what, epochs)
 
     @property
     def choosable(self) -> bool:
@@ -147,7 +151,7 @@ class EM:
         """Where a GCN can't repeat the multi-hop opinion, q becomes a network that sees a node's own features apart."""
         if self.network != "gcn" or repeated(self.starts.multihop.probabilities, self.tried["multihop"][0]) >= REPEATED:
             return
-        if self.budget.fits("pre-train (multihop, sage)", {"q": self.s.pretrain_epochs}):
+        if self.has_time("pre-train (multihop, sage)", {"q": self.s.pretrain_epochs}):
             self.network = "sage"
             self.tried.clear()
             self.q = self.new_q(self.root.fold("start q"))
@@ -173,7 +177,7 @@ class EM:
         else:
             beta = s.beta_pretrain if s.beta_pretrain >= 0 else float(s.beta)
             target = pretrain_target(self.problem)
-        extra = graph.kept if self.choosable or self.guard.on or s.budget else None
+        extra = graph.kept if self.choosable or self.guard.on or s.budget or self.watch.may_stop else None
         key = self.root.fold("pre-train").fold(name if self.network == s.propagator else f"{name}, {self.network}")
         return graph, target, beta, s.pretrain_epochs, 0, extra, key
 
@@ -193,10 +197,10 @@ class EM:
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> bool:
         """Lines 7 to 11: p learns to reconstruct Ŷ over structures sampled from the hard attention.
 
-        Returns False where the budget has no time for the iteration.
+        Returns False where the iteration ends here: the budget has no time for it, or a callback ends the fit.
         """
         s, p, counts = self.s, self.p, self.problem.counts
-        phase = Phase(self.budget, f"M-step {iteration}", "p", s.epochs, later={"q": s.epochs})
+        phase = self.watch.phase(f"M-step {iteration}", "p", s.epochs, later={"q": s.epochs})
         target, draw = m_step_target(labels, counts), self.domain.structures(p, labels)
         p.train()
 
@@ -207,14 +211,13 @@ class EM:
 
         def after(epoch: int, values: Record, started: float) -> bool:
             record = {"phase": phase.name, "iteration": iteration, "epoch": epoch, **values}
-            self.watch.record(record, s.epochs, started)
-            return phase.over(epoch)
+            return self.watch.record(record, s.epochs, started) or phase.over(epoch)
 
         groups = decayed(p, self.decay(iteration), s.decay, never=("Q",))
         steps = self.domain.steps(Epochs(s.epochs, losses, after, key, part_of(p)), s)
         run_epochs(groups, s.learning_rate, steps, key, self.checkpoint)
         self.budget.left_out += [f"EM iteration {iteration}"] if phase.given_up else []
-        return not phase.given_up
+        return not (phase.given_up or self.watch.stopped)
 
     def e_step(self, posterior: Tensor, graph: QGraph, iteration: int, key: Key) -> Tensor:
         """Lines 15 and 16: q learns the known labels and p's opinion of the others, on the stable weights."""
@@ -247,7 +250,7 @@ class EM:
             return F.softmax(graph.predict(predictor), dim=1)
         logits, opinion = torch.empty(0), torch.zeros_like(problem.labels)
         first, passed = epochs - min(s.annotate_epochs, epochs), 0
-        phase = Phase(self.budget, self.phase(iteration), "q", epochs, 1 if iteration or self.tried else FEWEST)
+        phase = self.watch.phase(self.phase(iteration), "q", epochs, 1 if iteration or self.tried else FEWEST)
 
         def state() -> dict[str, Any]:
             return {**(extra or {}), "q": copy_state(predictor), "p": copy_state(self.p), "logits": logits}
@@ -265,8 +268,7 @@ class EM:
                 opinion = torch.lerp(opinion, F.softmax(logits, dim=1), 1 / (epoch - first + 1))
             where = {"phase": phase.name, "iteration": iteration, "start": self.start, "epoch": epoch}
             record = {**where, **values, **evaluate(problem, logits, s.metric)}
-            self.watch.record(record, epochs, started, None if extra is None else state)
-            return phase.over(epoch)
+            return self.watch.record(record, epochs, started, None if extra is None else state) or phase.over(epoch)
 
         def save() -> Tree:
             return {"q": q.state_dict(), "shown": predictor.state_dict(), "opinion": opinion, "passed": passed}
@@ -283,8 +285,8 @@ class EM:
         else:
             steps = self.domain.steps(plan, s)
         run_epochs(decayed(q, self.decay(iteration), s.decay), s.learning_rate, steps, key, self.checkpoint)
-        if iteration and phase.cut and passed < LEAST / 2 * epochs:
-            self.guard.undo(iteration, f"there was time for {passed} of {epochs} epochs of its E-step")
+        if iteration and (phase.cut or self.watch.stopped) and passed < LEAST / 2 * epochs:
+            self.guard.undo(iteration, f"it ended after {passed} of {epochs} epochs of its E-step")
         return opinion if passed > first else F.softmax(logits, dim=1)
 
     def q_losses(self, graph: QGraph, target: Tensor, beta: float, consistency: Callable[[], float]) -> Losses:

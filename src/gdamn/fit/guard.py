@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..kernels.place import Place
 from ..model.problem import Labelled
 from .checkpoint_file import Tree
-from .training import Record, Watch, copy_state
+from .training import Record, Watch
 
 VANISHED = 0.25
 """A class has vanished where less than this share of its nodes is left."""
@@ -99,12 +99,12 @@ class Guard:
         if self.watch.best is None and self.safe:
             self.come_back()
 
-    def keep_structure(self, inferred: Tree, p: nn.Module) -> None:
+    def keep_structure(self, inferred: Tree) -> None:
         """Where an epoch of pre-training was chosen, p and the last refined graph are kept beside it."""
         best = self.watch.best_state
         if best is None or "posterior" in best:
             return
-        best.update(labels=inferred["labels"], posterior=inferred["posterior"], p=copy_state(p))
+        best.update({name: inferred[name] for name in ("labels", "posterior", "p")})
         if "weights" in best:
             weights, used = inferred["weights"], best["weights"]["used"]
             best["weights"] = {**weights, "used": used} if "hard" in weights else {"used": used}

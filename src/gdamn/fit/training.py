@@ -17,23 +17,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import TrainingError
-from ..kernels import Key, adam_step, set_threads
+from ..kernels import Key, set_threads
 from ..kernels.memory import kept_arrays
 from ..kernels.place import Place
 from ..kernels.threads import one_at_a_time
 from ..model.confusion import confusion, score
 from ..model.metrics import score_key
 from ..model.problem import Labelled
-from .budget import Budget
+from .adam import Adam
+from .budget import Budget, Phase
+from .callbacks import Listeners
+from .callbacks import Progress as Progress
+from .callbacks import Record as Record
 from .checkpoint import Checkpoint, Part
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
 SMOOTHED = 20
 """Epochs of a phase whose mean validation score chooses the epoch where ``selection`` is smoothed."""
-
-Record = dict[str, Any]
-Progress = Callable[[str, int, int, Record], None]
 
 
 @contextmanager
@@ -91,6 +92,8 @@ class Watch:
     epoch; by ``smoothed`` the mean accuracy of an epoch and those before it, :data:`SMOOTHED` at most and of the same
     phase, stands for its own. A ``metric`` other than accuracy takes the place of accuracy and loss. Without validation
     nodes the last epoch is kept. Only epochs recorded with a ``state`` are candidates.
+
+    Where ``progress`` is what callbacks listen to (callbacks.py), these can end a phase or the fit.
     """
 
     progress: Progress | None = None
@@ -104,10 +107,13 @@ class Watch:
 
     def record(
         self, record: Record, epochs: int, started: float, state: Callable[[], dict[str, Any]] | None = None
-    ) -> None:
+    ) -> bool:
         """Add one epoch; ``state`` makes a copy of what is needed to come back to it.
 
         Times stand apart from the history, so that the history of a repeated run is the same.
+
+        Returns:
+            Whether a callback ends the phase here.
         """
         if not math.isfinite(record["loss"]):
             raise TrainingError(
@@ -123,6 +129,29 @@ class Watch:
             _check_predictions(self.best_state, record)
         if self.progress is not None:
             self.progress(record["phase"], record["epoch"], epochs, record)
+        return isinstance(self.progress, Listeners) and self.progress.end_phase
+
+    def phase(
+        self, name: str, network: str, epochs: int, fewest: int = 1, later: dict[str, int] | None = None
+    ) -> Phase:
+        """A phase begins: its place in the budget (:class:`gdamn.fit.budget.Phase`)."""
+        self.begin(name, epochs)
+        return Phase(self.budget, name, network, epochs, fewest, later or {})
+
+    def begin(self, phase: str, epochs: int) -> None:
+        """Tell callbacks that a phase begins."""
+        if isinstance(self.progress, Listeners):
+            self.progress.phase_begins(phase, epochs)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback has ended the fit."""
+        return isinstance(self.progress, Listeners) and self.progress.stopped
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether a callback could end the fit, so that every epoch must be one to come back to."""
+        return isinstance(self.progress, Listeners) and self.progress.may_stop
 
     def part(self) -> Part:
         """The watch as a part of a checkpoint; the best record stays the very one that the history has."""
@@ -279,35 +308,6 @@ def over_all_parts(optimiser: Adam, parts: dict[str, Tensor], place: Place) -> R
     for grad, total in zip(grads, summed, strict=True):
         grad.copy_(total.view_as(grad))
     return dict(zip(parts, losses.tolist(), strict=True))
-
-
-class Adam:
-    """Adam (Kingma & Ba 2015) with L2 in the gradient, as torch.optim.Adam has it, on our kernels.
-
-    Why not torch's: making one imports torch's compiler, 1.3 s at the start of every process. A step on Cora's p
-    takes 0.2 ms here, 0.16 ms with torch's fused Adam on one thread and 0.6 ms with its default.
-    """
-
-    def __init__(self, groups: list[dict[str, Any]], learning_rate: float) -> None:
-        self.learning_rate, self.steps = learning_rate, 0
-        self.slots = [
-            (p, torch.zeros_like(p), torch.zeros_like(p), float(group["weight_decay"]))
-            for group in groups
-            for p in group["params"]
-        ]
-
-    def zero_grad(self) -> None:
-        """Forget the gradients."""
-        for parameter, *_ in self.slots:
-            parameter.grad = None
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """One update of every parameter that has a gradient."""
-        self.steps += 1
-        for parameter, mean, square, decay in self.slots:
-            if parameter.grad is not None:
-                adam_step(parameter, parameter.grad, mean, square, self.learning_rate, decay, self.steps)
 
 
 def copy_state(module: nn.Module) -> dict[str, Tensor]:

@@ -19,13 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GraphError
 from .node_ids import plain_ids
-from .pattern import Pattern, transpose_csr
+from .pattern import Pattern
+from .pattern import reverse_map as reverse_map
 from .read_only import seal_fields, sealed, sealed_features, sealed_mapping
+from .shown import Shown
 from .structure import Structure
 
 if TYPE_CHECKING:
     import networkx as nx
     from torch_geometric.data import Data
+
+    from .extension import Extension
 
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
@@ -33,11 +37,14 @@ SPARSE_BELOW = 0.25
 """Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
 
 SPLITS = ("train", "val", "test")
-_ARRAYS = ("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids")
+_ARRAYS = (
+    *("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids"),
+    "label_weights",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph(Shown):
     """A graph with features, labels and splits; build it with :meth:`build` or a converter.
 
     All its arrays are read-only; ``with_labels``, ``with_masks`` and ``dataclasses.replace`` make a changed graph.
@@ -54,6 +61,7 @@ class Graph:
         class_names: [C] the user's own names of the classes.
         name: what the graph is called in tables and files.
         meta: plain data to remember: split, noise, counts of what was dropped.
+        label_weights: [N] how much each known label counts in the loss, or None where all count alike.
     """
 
     indptr: NDArray[np.int64]
@@ -70,6 +78,7 @@ class Graph:
     name: str = "graph"
     meta: Mapping[str, Any] = field(default_factory=dict)
     directed: bool = False
+    label_weights: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
@@ -320,21 +329,14 @@ class Graph:
         options = Options.make({**nodes_columns, **edges_columns, **shares})
         return from_frames(nodes, edges, options, seed=seed, name=name)
 
+    def extended(self, nodes: Any, edges: Any = None) -> Extension:
+        """This graph with new nodes and their edges, which may lead to nodes that it has.
 
-def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
-    """[E] position of (j, i) for each entry (i, j) of a sorted CSR, -1 where it is missing.
+        Args:
+            nodes: where the graph was made of tables, a table or file like those, read and encoded as they were; else
+                features [M, F] of nodes that are numbered N, N + 1, ….
+            edges: a table or file by ids; else [2, E] by these numbers.
+        """
+        from ..data.assemble import more_rows
 
-    Where every entry has its reverse, the transpose has the same pattern and lists exactly these positions, in
-    linear time; only other graphs need a search.
-    """
-    n = len(indptr) - 1
-    if len(indices) == 0:
-        return np.empty(0, np.int32)
-    t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
-    if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
-        return t_perm
-    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
-    forward = rows * n + indices
-    backward = indices.astype(np.int64) * n + rows
-    at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
-    return np.where(forward[at] == backward, at, -1).astype(np.int32)
+        return more_rows(self, nodes, edges)

@@ -15,6 +15,15 @@ def is_missing(label: str) -> bool:
     return label.strip().lower() in MISSING
 
 
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sort class names: by value where all are whole numbers, else alphabetically."""
+    texts = list(names)
+    try:
+        return sorted(texts, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(texts)
+
+
 def missing_note(counts: Mapping[str, int], place: str) -> str:
     """The note about labels that were read as unknown.
 

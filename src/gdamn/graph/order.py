@@ -58,5 +58,6 @@ def renumbered(graph: Graph, order: NDArray[np.int64]) -> tuple[Graph, NDArray[n
         val_mask=graph.val_mask[order],
         test_mask=graph.test_mask[order],
         node_ids=graph.node_ids[order],
+        label_weights=None if graph.label_weights is None else graph.label_weights[order],
     )
     return moved, entries

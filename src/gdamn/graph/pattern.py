@@ -173,3 +173,22 @@ def check_csr(indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int
         raise GraphError(f"indptr must rise from 0 to the number of entries, {len(indices)}, and never fall.")
     if len(indices) and (indices.min() < 0 or indices.max() >= columns):
         raise GraphError(f"indices run from {indices.min()} to {indices.max()}; the pattern has {columns} columns.")
+
+
+def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
+    """[E] position of (j, i) for each entry (i, j) of a sorted CSR, -1 where it is missing.
+
+    Where every entry has its reverse, the transpose has the same pattern and lists exactly these positions, in
+    linear time; only other graphs need a search.
+    """
+    n = len(indptr) - 1
+    if len(indices) == 0:
+        return np.empty(0, np.int32)
+    t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
+    if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
+        return t_perm
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+    forward = rows * n + indices
+    backward = indices.astype(np.int64) * n + rows
+    at = np.minimum(np.searchsorted(forward, backward), len(forward) - 1)
+    return np.where(forward[at] == backward, at, -1).astype(np.int32)

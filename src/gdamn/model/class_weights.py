@@ -1,5 +1,7 @@
 """The setting ``class_weight``: how much a known label of each class counts in the loss of q and of the baselines.
 
+Weights of single labels (``sample_weight`` of ``fit``) come beside it.
+
 It is ``none``, ``balanced``, or a weight by class name, ``spam=3,ham=1``. A name with a comma, a quote or blanks at its
 ends stands in quotes, as JSON writes them: ``"ham, eggs"=3``.
 """
@@ -97,6 +99,26 @@ def class_weights(
     weights = np.where(counts > 0, weights, 0.0)  # a class without a training label weighs nothing
     weights = weights / weights.max()
     return np.asarray(weights * (len(train_labels) / (weights @ counts)), np.float64)
+
+
+def label_weights(
+    given: NDArray[Any] | None,
+    train: NDArray[np.int64],
+    train_labels: NDArray[np.int64],
+    of_classes: NDArray[np.float64] | None,
+) -> NDArray[np.float64] | None:
+    """[N] the factor of each known label, scaled so that its mean times the class's is 1; None where all count alike.
+
+    Args:
+        given: [N] weights, of which those of the training nodes count (``sample_weight``).
+        train, train_labels: [L] the training nodes and their classes.
+        of_classes: [C] the factors of :func:`class_weights`.
+    """
+    if given is None:
+        return None
+    weights = given.astype(np.float64)
+    counted = weights[train] * (1.0 if of_classes is None else of_classes[train_labels])
+    return np.asarray(weights * (len(train) / max(counted.sum(), np.finfo(float).tiny)))
 
 
 def _by_name(named: Mapping[str, float], class_names: Sequence[str]) -> NDArray[np.float64]:

@@ -55,14 +55,15 @@ def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor, count: int) -> Te
     return (kl_terms(logits, prior) * weights).sum() / max(count, 1)
 
 
-def weighed(labels: Tensor, class_weights: Tensor | None) -> Tensor:
-    """Known labels [L, C], one-hot, each times the weight of its class; the weights [C] have a mean of 1 over L."""
-    return labels if class_weights is None else labels * class_weights
+def weighed(problem: Labelled) -> Tensor:
+    """Known labels [N, C], each times the weight of its class and its own; together these are 1 in the mean over L."""
+    labels = problem.labels if problem.class_weights is None else problem.labels * problem.class_weights
+    return labels if problem.label_weights is None else labels * problem.label_weights[:, None]
 
 
 def pretrain_target(problem: Labelled) -> Tensor:
-    """Target of pre-training: the mean over L, weighed by class where the setting class_weight says so: [N, C]."""
-    return weighed(problem.labels, problem.class_weights) / max(problem.counts.train, 1)
+    """Target of pre-training: the mean over L, weighed where class_weight or sample_weight says so: [N, C]."""
+    return weighed(problem) / max(problem.counts.train, 1)
 
 
 def m_step_target(pseudo_labels: Tensor, counts: Counts) -> Tensor:
@@ -74,13 +75,13 @@ def e_step_target(problem: Labelled, posterior: Tensor, lambda_: float, how: str
     """Target of the E-step: the known labels on L plus λ times p's posterior on U: [N, C].
 
     Args:
-        problem: its labels [N, C], one-hot, are read on its training nodes alone; its class_weights weigh them.
+        problem: its labels [N, C], one-hot, are read on its training nodes alone, with their weights.
         posterior: [N, C] of p, read on all other nodes.
         how: each part as a mean (means), or both sums divided by N (sums).
     """
     target, counts = torch.zeros_like(posterior), problem.counts
     known, others = (counts.nodes, counts.nodes) if how == "sums" else (max(counts.train, 1), max(counts.rest, 1))
-    target[problem.train] = weighed(problem.labels[problem.train], problem.class_weights) / known
+    target[problem.train] = weighed(problem)[problem.train] / known
     target[problem.rest] = lambda_ * posterior[problem.rest] / others
     return target
 

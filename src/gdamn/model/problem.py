@@ -15,7 +15,7 @@ from ..errors import ConfigError, TrainingError
 from ..graph.graph import Graph
 from ..graph.structure import Structure
 from ..kernels.place import WHOLE, Place
-from .class_weights import class_weights
+from .class_weights import class_weights, label_weights
 from .inputs import Block, feature_block
 from .objectives import Counts
 
@@ -29,6 +29,8 @@ class Labelled:
         train: [L] training nodes; rest: [N - L] all others, but for those that don't count.
         val, val_labels: [V] validation nodes and their classes, for choosing the epoch only.
         class_weights: [C] how much a known label of each class counts, 1 in the mean over L; None: all alike.
+        label_weights: [N] how much each known label counts beside that, such that with the weights of the classes the
+            mean over L is 1; None: all alike.
         class_names: [C], for people; empty where nobody needs them.
         counted: [N] the nodes that the means of the losses count; None: all of them.
     """
@@ -41,6 +43,7 @@ class Labelled:
     train_labels: Tensor
     device: torch.device
     class_weights: Tensor | None = field(default=None, kw_only=True)
+    label_weights: Tensor | None = field(default=None, kw_only=True)
     class_names: tuple[str, ...] = field(default=(), kw_only=True)
     counted: Tensor | None = field(default=None, kw_only=True)
 
@@ -73,6 +76,14 @@ class Labelled:
     def num_classes(self) -> int:
         """C."""
         return int(self.labels.shape[1])
+
+    def known_weights(self) -> Tensor | None:
+        """[L] how much the label of each training node counts, 1 in the mean; None: all alike."""
+        if self.class_weights is None and self.label_weights is None:
+            return None
+        ones = torch.ones(len(self.train), device=self.device)
+        of_class = ones if self.class_weights is None else self.class_weights[self.train_labels]
+        return of_class if self.label_weights is None else of_class * self.label_weights[self.train]
 
     def with_known_labels(self, distribution: Tensor) -> Tensor:
         """The distribution [N, C] with the rows of training nodes replaced by their labels."""
@@ -108,7 +119,7 @@ class Problem(Labelled):
         x, pattern = self.x, self.structure.pattern
         arrays: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
         arrays += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
-        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values, self.class_weights)
+        tensors = (self.labels, self.val, self.val_labels, x.dense, x.values, self.class_weights, self.label_weights)
         return arrays + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
 
     def weighed_by_features(self) -> Problem:
@@ -185,6 +196,7 @@ def known_labels(graph: Graph, device: torch.device, class_weight: str = "none")
     nodes = torch.as_tensor(train).to(device)
     labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
     weights = class_weights(class_weight, graph.class_names, graph.labels[train])
+    of_labels = label_weights(graph.label_weights, train, graph.labels[train], weights)
     return {
         "labels": labels,
         "train": nodes,
@@ -194,4 +206,5 @@ def known_labels(graph: Graph, device: torch.device, class_weight: str = "none")
         "train_labels": train_labels,
         "class_names": tuple(map(str, graph.class_names)),
         "class_weights": None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(device),
+        "label_weights": None if of_labels is None else torch.as_tensor(of_labels, dtype=torch.float32).to(device),
     }

@@ -11,7 +11,7 @@ import difflib
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConfigError
 from .class_weights import as_text
@@ -27,7 +27,7 @@ Setting = int | float | str | bool
 class BaseSettings:
     """Settings that every estimator has."""
 
-    seed: int = setting(0, "Seed of the initial weights and of all noise.", low=0)
+    seed: int = setting(0, "Seed of the initial weights and of all noise; random_state means the same.", low=0)
     device: str = setting("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
     threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
     metric: str = setting(
@@ -35,6 +35,14 @@ class BaseSettings:
         "The validation score that chooses the epoch; one other than accuracy does so where selection is loss, too.",
         METRICS,
     )
+    if TYPE_CHECKING:
+        random_state: int = 0  # an argument of estimators
+    else:
+
+        @property
+        def random_state(self) -> int:
+            """The seed, by scikit-learn's name."""
+            return self.seed
 
     @classmethod
     def names(cls) -> list[str]:
@@ -52,8 +60,11 @@ class BaseSettings:
 
     @classmethod
     def make(cls, **values: Any) -> Self:
-        """The same as the constructor, but for files of older versions: a removed setting may have its old default."""
-        return cls(**without_removed(cls, values))
+        """The same as the constructor, but ``random_state`` may stand for ``seed``.
+
+        For files of older versions a removed setting may have its old default.
+        """
+        return cls(**without_removed(cls, as_seed(values)))
 
     def __new__(cls, *_: Any, **values: Any) -> Self:
         """Refuse names that are no setting; ``__init__`` would raise a TypeError without a hint."""
@@ -73,6 +84,16 @@ class BaseSettings:
             if spec.metadata and value is not spec.default:
                 kinds = kinds_of(type(self))  # type: ignore[arg-type]  # mypy misses that a class has a hash
                 object.__setattr__(self, spec.name, checked(spec, value, kinds[spec.name]))
+
+
+def as_seed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, with ``random_state``, as scikit-learn calls it, as ``seed``."""
+    named = dict(values)
+    if "random_state" in named:
+        seed = named.pop("random_state")
+        if named.setdefault("seed", seed) != seed:
+            raise ConfigError(f"seed={named['seed']!r} and random_state={seed!r} are one setting; give one of them.")
+    return named
 
 
 P_PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from ..estimators.calibration import BINS, Calibration
+from ..estimators.chosen_epoch import chosen_epoch
 from .measures import CUT_BELOW, HARD_BINS
 from .svg import INKS, STYLE, themed
 from .text import shortened, visible
@@ -212,13 +213,6 @@ def curve(history: Sequence[Mapping[str, Any]], key: str) -> tuple[NDArray[Any],
     values = [record.get(key) for record in history]
     y = np.array([value if isinstance(value, float) else np.nan for value in values], dtype=float)
     return np.arange(len(y))[::step], y[::step]
-
-
-def chosen_epoch(history: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> int | None:
-    """The place of the chosen epoch among all epochs; None where it isn't recorded."""
-    marks = ("phase", "iteration", "epoch")
-    places = [at for at, record in enumerate(history) if best and all(record.get(m) == best.get(m) for m in marks)]
-    return places[0] if places else None
 
 
 def hard_chart(histogram: NDArray[np.int64]) -> Markup:

@@ -24,11 +24,12 @@ SCORES = ("balanced_accuracy", "macro_f1")
 
 def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
     """The scores of a fit, and for each class its nodes and how many of them are right; plain data."""
+    from ..estimators.predictions import likeliest
     from ..model.confusion import confusion, score
 
     scores: dict[str, Any] = {score_key(metric, part): None for part in PARTS for metric in SCORES}
     scores["by_class"] = {}
-    predicted = estimator.predict()
+    predicted = likeliest(estimator.predict_proba())
     for part in PARTS:
         chosen = graph.mask(part) & (graph.labels >= 0)
         if not chosen.any():

@@ -155,8 +155,8 @@ def run_seed(
 
     graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed, read_progress))
     with keeping(seed_records.checkpoints(out, seed)), failures.as_training_errors(spec.method):
-        ranks = {} if group is None else {"group": group}  # a user's own method may not have the keyword
         estimator = make_estimator(spec, seed)
+        ranks: dict[str, Any] = {} if group is None else {"group": group}  # a user's own method may not have it
         estimator.fit(answers.shown_to(spec.method, graph), progress=progress, **ranks)
         measured = measure(graph, estimator)
     write_seed(out / f"seed-{seed}", graph, estimator)

@@ -55,8 +55,9 @@ class RunSpec:
         for key in RESERVED:
             if key in self.options:
                 raise ConfigError(f"'{key}' is no option of a data set; leave it out of the options.")
-        if "seed" in self.settings:
-            raise ConfigError(seed_advice(self.settings["seed"]))
+        for key in ("seed", "random_state"):
+            if key in self.settings:
+                raise ConfigError(seed_advice(self.settings[key]))
         object.__setattr__(self, "noise", Noise.parse(self.noise).value)
 
     def resolved(self) -> RunSpec:

@@ -14,7 +14,7 @@ from types import ModuleType
 MOVED = {
     "gdamn.after": "gdamn.using",
     "gdamn.after.calibration": "gdamn.estimators.calibration",
-    "gdamn.after.inductive": "gdamn.using.inductive",
+    "gdamn.after.inductive": "gdamn.estimators.inductive",
     "gdamn.after.transforms": "gdamn.estimators.transforms",
     "gdamn.base": "gdamn.estimators.base",
     "gdamn.checkpoint": "gdamn.fit.checkpoint",
@@ -22,6 +22,7 @@ MOVED = {
     "gdamn.gdamn": "gdamn.estimators.gdamn",
     "gdamn.methods": "gdamn.estimators.registry",
     "gdamn.own": "gdamn.data.files",
+    "gdamn.using.inductive": "gdamn.estimators.inductive",
 }
 """What the documentation of 0.1.0 named, and where it is now."""
 

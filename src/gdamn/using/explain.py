@@ -17,7 +17,9 @@ from torch import Tensor
 
 from ..errors import GraphError
 from ..estimators.gdamn import GDAMN
+from ..estimators.inductive import TOLERANCE
 from ..estimators.predictions import Predictions
+from ..estimators.rebuild import graph_of_choice, make_view, on_entries, rebuild_q
 from ..estimators.weighted_edges import attention
 from ..fit.domains.domain import WholeQGraph
 from ..fit.training import reproducible_threads
@@ -25,8 +27,6 @@ from ..graph.graph import Graph
 from ..kernels import Key
 from ..model.adjacency import Adjacency
 from ..text import nearest, safe
-from .inductive import TOLERANCE
-from .rebuild import graph_of_choice, make_view, on_entries, rebuild_q
 
 if TYPE_CHECKING:
     from ..estimators.base import NodeClassifier

@@ -14,12 +14,12 @@ from ..errors import ConfigError
 from ..estimators import calibration
 from ..estimators.accuracy import measured
 from ..estimators.chosen_epoch import before_em_sentence, is_before_em
-from ..estimators.predictions import Predictions, split_names
+from ..estimators.inductive import new_nodes
+from ..estimators.predictions import Predictions, mean, split_names
 from ..graph.graph import SPLITS, Graph
 from ..model.temperature import ENOUGH, Temperature, scaled
 
 if TYPE_CHECKING:
-    from ..estimators.base import NodeClassifier
     from .run_folder import RunFolder
 
 
@@ -44,8 +44,9 @@ def predict(
     if nodes is None and edges is None:
         graph, predicted, split = fitted_on, raw, split_names(fitted_on)
     else:
-        graph = run.new_graph(nodes, edges)
-        predicted, split = new_nodes(fits, graph)
+        extension = run.extension(nodes, edges, fitted_on)
+        graph = extension.asked()
+        predicted, split = new_nodes(fits, extension)
     probabilities = scaled(predicted, temperature.value)
     report = {
         "run": str(run.path),
@@ -111,24 +112,6 @@ def scored(
         "ece_before": calibration.expected_calibration_error(raw[chosen], y) if enough else None,
         "ece_after": calibration.expected_calibration_error(calibrated[chosen], y) if enough else None,
     }
-
-
-def new_nodes(
-    fits: Sequence[tuple[NodeClassifier, Graph]], graph: Graph
-) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
-    """The mean of the models' probabilities for a graph of new files, and each node's part in the fit."""
-    from . import inductive
-
-    first = fits[0][1]
-    known = inductive.known_nodes(graph, first)
-    answers = [inductive.answer(model, graph, fitted_on, known).probabilities for model, fitted_on in fits]
-    return mean(answers), np.where(known >= 0, split_names(first)[known], "new")
-
-
-def mean(probabilities: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-    """[N, C] the mean of several models' opinions."""
-    total: NDArray[np.float64] = np.mean([np.asarray(each, np.float64) for each in probabilities], axis=0)
-    return total
 
 
 def check_same_split(run: Path, seeds: Sequence[int], graphs: Sequence[Graph]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..estimators.base import NodeClassifier
     from ..estimators.predictions import Predictions
+    from ..graph.extension import Extension
     from ..graph.graph import Graph
 
 MODEL = "model.gdamn"
@@ -154,6 +155,14 @@ class RunFolder:
 
     def new_graph(self, nodes: Path | None, edges: Path | None) -> Graph:
         """A graph of other files, read as the run read its own; what isn't given are the run's own nodes or edges."""
+        return self.extension(nodes, edges).graph
+
+    def extension(self, nodes: Path | None, edges: Path | None, fitted_on: Graph | None = None) -> Extension:
+        """The nodes of other files, in a graph of their own or, where their edges name nodes of the run, in its graph.
+
+        Args:
+            fitted_on: the graph of the run's fit, where it has been read.
+        """
         from ..data import DATASETS
         from .new_files import read_new_files
 
@@ -162,7 +171,8 @@ class RunFolder:
                 f"'{self.path}' was trained on the data set {self.spec.dataset}, which has no table of columns that "
                 "new nodes could be read by; --nodes and --edges are for runs on files of your own."
             )
-        return read_new_files(self.path, self.spec, nodes, edges)
+        older = self.graph(self.seeds[0]) if fitted_on is None else fitted_on
+        return read_new_files(self.path, self.spec, nodes, edges, older)
 
     def _once(self, what: str, seed: int, read: Callable[[], Any]) -> Any:
         """What was read of a seed, as long as no other seed is asked for."""

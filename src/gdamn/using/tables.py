@@ -19,14 +19,10 @@ def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     if path.suffix.lower() == ".csv":
         io.write_csv(path, columns)
         return
-    import pyarrow as pa
     from pyarrow import parquet
 
-    table = pa.table({name: pa.array(_plain(column)) for name, column in columns.items()})
+    from ..estimators.frame import arrow_table
+
+    table = arrow_table(columns)
     with io.replacing(path) as temporary:
         parquet.write_table(table, temporary)
-
-
-def _plain(column: NDArray[Any]) -> Any:
-    """Numbers as they are, everything else as text, since ids may be of mixed types."""
-    return column if column.dtype.kind in "iufb" else [str(value) for value in column.tolist()]

@@ -140,7 +140,7 @@ def test_evidence_is_a_start_that_auto_tries(noisy: Graph, one_thread: None):
 
 
 def test_a_model_that_started_on_evidence_is_rebuilt(noisy: Graph, tmp_path, one_thread: None):
-    from gdamn.using.inductive import check_rebuilt
+    from gdamn.estimators.inductive import check_rebuilt
 
     model = GDAMN(start="evidence", **SHORT).fit(noisy)
     model.save(tmp_path / "model.gdamn")

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from gdamn import GDAMN, Graph
 from gdamn.data import load
 from gdamn.errors import ConfigError
+from gdamn.estimators.inductive import answer
 from gdamn.fit.domains.domain import WholeDomain
 from gdamn.fit.em import EM
 from gdamn.fit.guard import Guard, Reference, collapse, repeated
@@ -28,7 +29,6 @@ from gdamn.kernels.place import WHOLE
 from gdamn.model.problem import Problem, make_problem
 from gdamn.model.settings import Settings
 from gdamn.model.temperature import matching_temperature, scaled
-from gdamn.using.inductive import answer
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")

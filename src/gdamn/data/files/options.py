@@ -84,6 +84,12 @@ class Options:
                 raise ConfigError("--features names no column; leave it out, or pass none for structural features.")
         return cls(**fields)
 
+    def reading(self) -> dict[str, Any]:
+        """What a graph remembers of how its tables were read, as plain data for :meth:`make`."""
+        names = ("id", "label", "features", "text", "weight", "source", "target", "directed", "missing")
+        values = {name: getattr(self, name) for name in names}
+        return {name: list(value) if name == "features" else value for name, value in values.items() if value}
+
     def column_options(self) -> list[str]:
         """The options that name columns of tables, as on the command line."""
         names = ("id", "label", "features", "text", "weight", "source", "target", "split_column")

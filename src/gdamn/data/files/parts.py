@@ -41,6 +41,7 @@ class Parts:
         masks: ``train``, ``val`` and ``test`` [N, k], k splits, where the file says so.
         class_names: the classes in their order, where the file says so.
         dangling: edges that were dropped because an end is no node; only where that was allowed.
+        beyond: [K] numbers of nodes that another graph knows and no row describes; edges call them N, N + 1, ….
         notes: sentences about what was guessed or left out.
     """
 
@@ -56,6 +57,7 @@ class Parts:
     masks: Mapping[str, NDArray[np.bool_]] | None = None
     class_names: Sequence[str] | None = None
     dangling: int = 0
+    beyond: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     notes: Sequence[str] = field(default_factory=tuple)
 
 
@@ -68,6 +70,7 @@ def from_tables(
     lenient: bool = False,
     roles: Roles | None = None,
     ends: Ends | None = None,
+    known: Sequence[Any] = (),
 ) -> Parts:
     """Parts from a table of nodes and one of edges.
 
@@ -75,15 +78,17 @@ def from_tables(
         need_label: there must be a column of labels.
         lenient: drop and count edges whose ends are no nodes, in place of an error.
         roles, ends: which columns are what, where that was found out from more columns than the tables have.
+        known: ids of another graph's nodes, which edges may name, too.
     """
     if nodes.data.num_rows == 0:
         raise DataError(f"'{nodes.name}' has no rows, so the graph has no nodes.")
     roles = roles or node_roles(nodes, options, need_label)
     ids = node_ids(nodes, roles.id)
+    named, beyond = _with_known(ids, known)
     ends = ends or edge_roles(edges, options)
     with ThreadPoolExecutor(2) as both:  # Arrow looks up without holding Python's lock
         columns = (ends.source, ends.target)
-        numbers = both.map(lambda column: _numbers_of(edges, column, ids, nodes.name, lenient), columns)
+        numbers = both.map(lambda column: _numbers_of(edges, column, named, nodes.name, lenient), columns)
         pairs = np.stack(list(numbers))
     weights = None if ends.weight is None else _weights(edges, ends.weight)
     complete = (pairs >= 0).all(axis=0)
@@ -102,6 +107,7 @@ def from_tables(
         others=roles.others,
         masks=masks,
         dangling=dangling,
+        beyond=beyond,
         notes=(*role_notes(roles, ends), *nodes.notes, *edges.notes),
     )
 
@@ -146,6 +152,16 @@ def node_ids(table: Table, column: str) -> Any:
             "ids must be unique."
         )
     return ids
+
+
+def _with_known(ids: Any, known: Sequence[Any]) -> tuple[Any, NDArray[np.int64]]:
+    """The ids, then those of another graph that aren't among them; and these ones' numbers there."""
+    if not len(known):
+        return ids, np.empty(0, np.int64)
+    others = pa.array([str(each) for each in known], ids.type)
+    beyond = np.flatnonzero(~np.asarray(pc.is_in(others, value_set=ids).to_numpy(zero_copy_only=False), dtype=bool))
+    first = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    return pa.concat_arrays([first, others.take(pa.array(beyond))]), beyond
 
 
 def plain_ids(ids: Any) -> NDArray[Any]:

@@ -80,7 +80,13 @@ def _stamp(path: str | Path | None) -> object:
 
 
 def read_parts(
-    nodes: Path, options: Options, *, need_label: bool, lenient: bool = False, progress: Progress = silent
+    nodes: Path,
+    options: Options,
+    *,
+    need_label: bool,
+    lenient: bool = False,
+    progress: Progress = silent,
+    known: Sequence[Any] = (),
 ) -> Parts:
     """What the files hold, their labels unknown where they say so.
 
@@ -88,15 +94,18 @@ def read_parts(
         need_label: a table must have a column of labels.
         lenient: count edges without nodes and drop them, in place of an error.
         progress: called as tables are read.
+        known: ids of another graph's nodes, which the edges of a table may name, too.
     """
-    return with_unknown(_read_parts(nodes, options, need_label, lenient, progress), options)
+    return with_unknown(_read_parts(nodes, options, need_label, lenient, progress, known), options)
 
 
-def _read_parts(nodes: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
+def _read_parts(
+    nodes: Path, options: Options, need_label: bool, lenient: bool, progress: Progress, known: Sequence[Any]
+) -> Parts:
     """What the files hold, with labels as they are written."""
     suffix = check_suffix(nodes)
     if suffix in TABLES:
-        return _read_tables(nodes, options, need_label, lenient, progress)
+        return _read_tables(nodes, options, need_label, lenient, progress, known)
     limits.check_file(nodes)
     if options.edges is not None:
         raise ConfigError(f"'{nodes}' holds a whole graph; --edges is for tables of nodes ({', '.join(TABLES)}).")
@@ -118,7 +127,9 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool, progress: Progress) -> Parts:
+def _read_tables(
+    path: Path, options: Options, need_label: bool, lenient: bool, progress: Progress, known: Sequence[Any]
+) -> Parts:
     """Parts from two tables; columns that aren't needed are never read."""
     if options.edges is None:
         limits.check_file(path)
@@ -130,7 +141,9 @@ def _read_tables(path: Path, options: Options, need_label: bool, lenient: bool, 
     ends = edge_roles(_outline(edges_path), options)
     nodes = read_table(path, roles.needed, progress)
     edges = read_table(edges_path, ends.needed, progress)
-    return from_tables(nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends)
+    return from_tables(
+        nodes, edges, options, need_label=need_label, lenient=lenient, roles=roles, ends=ends, known=known
+    )
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:

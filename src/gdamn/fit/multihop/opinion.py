@@ -184,8 +184,8 @@ def known_nodes(problem: Problem, row_weights: Tensor | None, seed: int) -> Know
     """The labels of the training nodes, their weights and their folds."""
     targets = problem.labels[problem.train].double().cpu()
     rows = torch.ones(len(targets), dtype=torch.float64) if row_weights is None else row_weights.double().cpu()
-    if problem.class_weights is not None:
-        rows = rows * problem.class_weights[problem.train_labels].double().cpu()
+    if (weights := problem.known_weights()) is not None:
+        rows = rows * weights.double().cpu()
     masks = list(splits(targets.argmax(1).numpy(), seed))
     return Known(targets, rows, torch.from_numpy(np.array(masks, dtype=bool).reshape(len(masks), len(targets))))
 

@@ -102,7 +102,7 @@ def make_specs(
 def _takers(key: str, value: Any, settings_of: Mapping[str, set[str]]) -> tuple[list[str], str]:
     """The methods that a setting is meant for, and its name."""
     method, dot, name = key.rpartition(".")
-    if name == "seed":
+    if name in ("seed", "random_state"):
         raise ConfigError(seed_advice(value))
     if dot and method not in settings_of:
         raise ConfigError(f"--set {key} names a method that isn't compared; there are {', '.join(settings_of)}.")

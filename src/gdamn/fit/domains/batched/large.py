@@ -142,7 +142,7 @@ class LargeProblem(Labelled):
         g, x = self.graph, self.x.raw
         features = [x.indptr, x.indices, x.data] if sp.issparse(x) else [x]
         weights = [] if g.weights is None else [g.weights]
-        tensors = self.labels, self.val, self.val_labels, self.class_weights
+        tensors = self.labels, self.val, self.val_labels, self.class_weights, self.label_weights
         arrays = [t.cpu().numpy() for t in tensors if t is not None]
         return [g.indptr, g.indices, *weights, *features, *arrays]
 

@@ -161,6 +161,7 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
         train_labels=problem.train_labels[train],
         device=problem.device,
         class_weights=problem.class_weights,
+        label_weights=None if problem.label_weights is None else problem.label_weights[rows].clone(),
         class_names=problem.class_names,
         share=share,
         cosines=_cosines(problem.x, pattern, rows, outside) if s.start in ("auto", "similar") else None,

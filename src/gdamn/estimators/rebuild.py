@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from ..errors import DataError, GraphError
-from ..estimators.base import NodeClassifier
-from ..estimators.gdamn import GDAMN
 from ..fit.training import Record, make_generator
+from ..graph.extension import like
 from ..graph.graph import Graph
 from ..kernels import Key
 from ..model.inputs import feature_block
@@ -21,13 +19,9 @@ from ..model.label_network import LabelNetwork
 from ..model.problem import Problem, choose_device
 from ..model.propagators import make_propagator
 
-
-def like(graph: Graph, fitted_on: Graph) -> Any:
-    """The graph's features, sparse or dense as those of the fit are."""
-    features: Any = graph.features
-    if graph.is_sparse == fitted_on.is_sparse:
-        return features
-    return sp.csr_array(features) if fitted_on.is_sparse else features.toarray()
+if TYPE_CHECKING:
+    from .base import NodeClassifier
+    from .gdamn import GDAMN
 
 
 def make_view(graph: Graph, fitted_on: Graph, model: NodeClassifier) -> Problem:

@@ -27,8 +27,12 @@ class Starts:
     @cached_property
     def field(self) -> Field:
         """How far each edge is to be trusted, and what belief propagation then says of the nodes."""
-        known = self.multihop.probabilities if "multihop" in self.__dict__ else None
-        return self.plain.edge_field(self.seed, known)
+        return self.plain.edge_field(self.seed, self.multihop.probabilities if self.few_labels else None)
+
+    @property
+    def few_labels(self) -> bool:
+        """Whether there are no validation nodes, so that EM starts from the opinion of multi-hop features."""
+        return self.plain.problem.counts.val == 0 and self.plain.has_multihop
 
     def beside(self, name: str) -> Tensor | None:
         """[N, C] the opinion that stands beside p where EM starts so; None where it has none."""
@@ -49,12 +53,13 @@ class Starts:
         return self._domains.get(name, self.plain)
 
     def tried(self, judge_edges: bool) -> tuple[str, ...]:
-        """The starts that ``auto`` tries, with that of the setting ``judge_edges`` or without it."""
-        return (*self.plain.starts, *(["evidence"] if judge_edges and self.plain.has_field else []))
+        """The starts that ``auto`` tries; the last two where the setting ``judge_edges`` is on."""
+        more = {"evidence": self.plain.has_field, "multihop": self.plain.has_field and self.plain.has_multihop}
+        return (*self.plain.starts, *(name for name, there in more.items() if judge_edges and there))
 
     def judged_edges(self, judge_edges: bool) -> dict[str, Any]:
         """The field on every edge where a start has used it, or the setting asks for it and labels are few; else {}."""
-        few = judge_edges and self.plain.has_field and "multihop" in self.__dict__
+        few = judge_edges and self.plain.has_field and self.few_labels and "multihop" in self.__dict__
         if not few and "field" not in self.__dict__:
             return {}
         return {"evidence": self.field.evidence, "reliability": self.field.reliability}

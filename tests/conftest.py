@@ -107,6 +107,16 @@ def without_pages() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def torch_files_are_read_by_any_torch() -> Iterator[None]:
+    """An older torch is refused .pt files because it isn't safe (test_own_formats.py); here the files are ours."""
+    from gdamn.data.files import torch_file
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch_file, "SAFE_TORCH", (2, 5))
+        yield
+
+
 @pytest.fixture
 def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """``--jobs`` forks its workers from a process that has imported torch: for proofs that don't need fresh ones."""

@@ -40,6 +40,10 @@ class NotFittedError(GdamnError, AttributeError):
     """A question to a model that has not been fitted."""
 
 
+class MissingPackageError(GdamnError, ImportError):
+    """A use that needs a package of an extra that isn't installed."""
+
+
 class OutputError(GdamnError, OSError):
     """A result that can't be written where it was asked for."""
 

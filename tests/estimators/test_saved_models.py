@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 LPA = methods.method("lpa").estimator()
 
 
-class Colour(enum.StrEnum):
+class Colour(str, enum.Enum):
     RED = "red"
 
 
@@ -49,7 +49,7 @@ def back(ids: Any) -> tuple[list[Any], list[Any]]:
 
 
 DAY = datetime.date(2024, 2, 29)
-NOON = datetime.datetime(2024, 2, 29, 12, 0, tzinfo=datetime.UTC)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, tzinfo=datetime.timezone.utc)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..system.extras import need
 from . import display
 from . import file_options as files
 from .options import Changes, DataOptions, DataRoot, Jobs, Refit, Split, Threads
@@ -58,6 +59,7 @@ def compare(
     from ..runs.execution import Execution
     from .display_compare import CompareView
 
+    need("gdamn compare", "matplotlib")  # before the fits, not after them
     names = engine.method_names(methods)
     seed_range = range(first_seed, first_seed + seeds)
     specs = engine.make_specs(dataset, names, seed_range, noise=noise, options=options, settings=changed)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import DataError, GraphError
 from ..graph.graph import Graph
 from ..graph.label_names import alike_notes
 from .encode import Encoder
+from .files.arrow import pa, pc
 from .files.options import AUTO, Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .files.table import from_frame

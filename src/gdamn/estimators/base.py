@@ -12,7 +12,7 @@ import inspect
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from .typed import E, Estimator, P, arguments_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+    from typing_extensions import Self
 
     from ..fit.training import Progress, Record
     from .suspicious_labels import JudgedLabels

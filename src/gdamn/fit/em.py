@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,9 @@ from .guard import REPEATED, STABLE, Guard, Reference, repeated, share_changed
 from .mini_batches import rows_steps
 from .multihop import Opinion, describe
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class EM:

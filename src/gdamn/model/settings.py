@@ -11,7 +11,7 @@ import difflib
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .class_weights import as_text
@@ -19,6 +19,9 @@ from .metrics import METRICS
 from .removed_settings import ever_removed, refuse_removed, without_removed
 from .setting import checked, kind_text, kinds_of
 from .setting import setting as setting
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Setting = int | float | str | bool
 

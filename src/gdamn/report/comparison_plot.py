@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..runs.compare.fits import data_name
+from ..system.extras import need
 
 BEST, OTHER, INK = "#d1495b", "#30638e", "#333333"
 
 
 def draw(result: Mapping[str, Any], path: Path) -> None:
     """Draw ``compare.png``; the best method is on top and in a colour of its own."""
+    need("A chart", "matplotlib")
     import matplotlib
 
     matplotlib.use("Agg")

@@ -16,10 +16,9 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, cast
 
 from ..errors import GdamnError, TrainingError
 from ..system.memory import shortage
@@ -147,8 +146,7 @@ def _in_processes(
             busy[parent_end] = waiting.pop()
             parent_end.send(busy[parent_end])
         while busy:
-            for pipe in wait(list(busy)):
-                assert isinstance(pipe, Connection)
+            for pipe in cast("list[Connection]", wait(list(busy))):
                 task = busy[pipe]
                 kind, content = _receive(pipe, workers[pipe], task)
                 if kind == "progress" and progress is not None:
@@ -176,6 +174,8 @@ def _start(worker: BaseProcess) -> None:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         worker.start()
         return
+    from multiprocessing import resource_tracker
+
     resource_tracker.ensure_running()  # the first start would do it, and let the signal through
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
     try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, TrainingError
 from ..model.metrics import NAMES, score_key
 from ..system import folders, io
+from ..system.extras import need
 from .spec import RunSpec, read_toml
 from .store import Store, stoppable
 from .tune_study import FAILED, STARTUP, ask, failed_in_a_row, finished, keep_value, kept_value, open_study
@@ -191,6 +192,7 @@ def tune(
         space: the values of each setting that is searched; the method's own when left out.
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
+    need("A search", "optuna")
     import optuna
 
     from .run import working_in

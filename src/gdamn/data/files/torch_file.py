@@ -26,6 +26,8 @@ from .roles import not_read
 READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16
+SAFE_TORCH = (2, 10)
+"""Before it a crafted file can run code even with ``weights_only`` (CVE-2025-32434, CVE-2026-24747)."""
 _TUPLES = ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")
 _PUTS = ("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE")
 _GETS = ("BINGET", "LONG_BINGET", "GET")
@@ -33,6 +35,7 @@ _GETS = ("BINGET", "LONG_BINGET", "GET")
 
 def read_torch(path: Path) -> Parts:
     """What a file of ``torch.save`` holds."""
+    _check_torch(path)
     _check_bounds(path)
     values = _values(_load(path), path)
     edges = _array(values.get("edge_index"), path, "edge_index")
@@ -69,6 +72,17 @@ def _others(values: dict[str, Any]) -> list[str]:
     attributes = values.get("edge_attr")
     used = values.get("edge_weight") is None and (attributes is None or is_weight(attributes))
     return left if used or attributes is None else [*left, "edge_attr"]
+
+
+def _check_torch(path: Path) -> None:
+    """Refuse to read with a torch that can't read files safely."""
+    import torch
+
+    if torch.__version__ < SAFE_TORCH:
+        raise DataError(
+            f"'{path}' isn't read with torch {torch.__version__}: before 2.10 a crafted file can run code "
+            "(CVE-2026-24747); upgrade torch, or save the graph as .npz."
+        )
 
 
 def _check_bounds(path: Path) -> None:

@@ -45,9 +45,14 @@ SLOW = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest come first, so that no process is left alone with one of them at the end.
 
+    They are marked as ``slow``; ``make matrix`` leaves them out.
+
     Those of test_hosts and test_lost_ranks stand apart: the one would wait for the run that the other makes for both.
     """
     rank = {name: at for at, name in enumerate(SLOW)}
+    for item in items:
+        if item.path.name in rank:
+            item.add_marker("slow")
     items.sort(key=lambda item: rank.get(item.path.name, len(SLOW)))
 
 

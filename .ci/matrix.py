@@ -1,12 +1,12 @@
 """The fast tests on every Python that is here, with the oldest and the newest packages that gdamn admits.
 
-    python .ci/matrix.py                          # what make matrix does: all of it, then docs/tested.json and the README
+    python .ci/matrix.py                          # make matrix: all, then docs/tested.json and the README's table
     python .ci/matrix.py --pythons 3.12 --sets oldest
     python .ci/matrix.py --table                  # the README's table again, from docs/tested.json
 
 Each pair has an environment of its own: the wheel of this checkout with its extra ``test``, constrained by
-constraints-oldest.txt or by nothing. On Linux torch comes with several gigabytes for GPUs unless pip knows of a CPU build
-(PIP_EXTRA_INDEX_URL), so an environment is removed after its tests, unless --keep is given.
+constraints-oldest.txt or by nothing. On Linux torch comes with several gigabytes for GPUs unless pip knows of a CPU
+build (PIP_EXTRA_INDEX_URL), so an environment is removed after its tests, unless --keep is given.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def find_python(version: str) -> str | None:
     for place in places:
         code = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
         try:
-            said = subprocess.run([place, "-c", code], capture_output=True, text=True, check=True).stdout.split(
-                maxsplit=1
-            )
+            said = run([place, "-c", code]).stdout.split(maxsplit=1)
         except (OSError, subprocess.CalledProcessError):  # none, or a shim of pyenv that leads nowhere
             continue
         if said[0] == version:
@@ -137,9 +135,7 @@ print(json.dumps({{"python_version": platform.python_version(), "versions": {{n:
 def counts(ended: subprocess.CompletedProcess[str]) -> Cell:
     """What pytest counted, and the names of what failed."""
     last = ended.stdout.strip().splitlines()[-1] if ended.stdout.strip() else ""
-    found = {
-        word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)", last)
-    }
+    found = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", last)}
     failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)
     failed = found.get("failed", 0) + found.get("error", 0)
     if "passed" not in found:  # pytest didn't come to its end

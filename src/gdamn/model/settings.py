@@ -31,7 +31,9 @@ class BaseSettings:
     """Settings that every estimator has."""
 
     seed: int = setting(0, "Seed of the initial weights and of all noise.", low=0)
-    device: str = setting("auto", "Where to compute: cpu (or auto, the same), or a device of torch such as cuda:0; GPUs are untested.")
+    device: str = setting(
+        "auto", "Where to compute: cpu (auto is the same), or a device of torch such as cuda:0; GPUs are untested."
+    )
     threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
     metric: str = setting(
         "accuracy",

@@ -40,15 +40,13 @@ Cell = dict[str, Any]
 
 def main() -> int:
     """Test the pairs that were asked for, and write what came out; 1 where a test failed."""
-    asked = arguments()
+    asked, cells = arguments(), []
     if not asked.table:
         wheel = build_wheel(asked.where)
-        for python in asked.pythons:
-            for packages in asked.sets:
-                keep(test(python, packages, wheel, asked))
-    content = json.loads(RESULT.read_text(encoding="utf-8"))
-    write_table(content)
-    return int(any(cell.get("failed") for cell in content["cells"]))
+        pairs = [(python, packages) for python in asked.pythons for packages in asked.sets]
+        cells = [keep(test(*pair, wheel, asked)) for pair in pairs]
+    write_table(json.loads(RESULT.read_text(encoding="utf-8")))
+    return int(any(cell.get("failed") or "not installed" in cell.get("not_tested", "") for cell in cells))
 
 
 def arguments() -> argparse.Namespace:
@@ -102,7 +100,7 @@ def test(python: str, packages: str, wheel: Path, asked: argparse.Namespace) -> 
         cell |= counts(call([str(there), "-m", "pytest", "-q", "-m", "not slow", "-n", asked.jobs, *asked.tests]))
     except subprocess.CalledProcessError as problem:
         lines = (problem.stderr or problem.stdout or str(problem)).strip().splitlines()
-        return {**cell, "not_tested": f"could not be installed: {lines[-1] if lines else problem}"}
+        return {**cell, "not_tested": f"not installed: {lines[-1] if lines else problem}"}
     finally:
         if not asked.keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -157,14 +155,15 @@ def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return ended
 
 
-def keep(cell: Cell) -> None:
-    """Put a cell into docs/tested.json, in place of an older one of the same pair."""
+def keep(cell: Cell) -> Cell:
+    """Put a cell into docs/tested.json, in place of an older one of the same pair, and return it."""
     cells = json.loads(RESULT.read_text(encoding="utf-8"))["cells"] if RESULT.exists() else []
     pair = (cell["python"], cell["packages"])
     others = [each for each in cells if (each["python"], each["packages"]) != pair]
     cells = sorted([*others, cell], key=lambda each: (PYTHONS.index(each["python"]), SETS.index(each["packages"])))
     RESULT.write_text(json.dumps({"tests": "pytest -m 'not slow'", "cells": cells}, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(cell), flush=True)
+    return cell
 
 
 def table(content: Mapping[str, Any]) -> str:

@@ -108,15 +108,16 @@ def test(python: str, packages: str, wheel: Path, asked: argparse.Namespace) -> 
 
 
 def install(interpreter: str, packages: str, wheel: Path, folder: Path, *, fresh: bool) -> Path:
-    """An environment with the wheel, its extras and pytest; returns its interpreter."""
+    """An environment with the wheel, its extras and pytest, made by uv where there is one; returns its interpreter."""
     there = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    uv = shutil.which("uv")
     if fresh or not there.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        run([interpreter, "-m", "venv", str(folder)])
-        run([str(there), "-m", "pip", "install", "--quiet", "--upgrade", "pip"])
+        run([*([uv, "venv", "--python", interpreter] if uv else [interpreter, "-m", "venv"]), str(folder)])
+    pip = [uv, "pip", "install", "--python", str(there)] if uv else [str(there), "-m", "pip", "install"]
     limits = ["--constraint", str(ROOT / "constraints-oldest.txt")] if packages == "oldest" else ["--upgrade"]
-    run([str(there), "-m", "pip", "install", "--quiet", *limits, f"{wheel}[test]"])
-    run([str(there), "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", str(wheel)])
+    run([*pip, "--quiet", *limits, f"{wheel}[test]"])
+    run([*pip, "--quiet", "--no-deps", "--force-reinstall", str(wheel)])
     return there
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,9 +34,6 @@ from .guard import REPEATED, STABLE, Guard, Reference, repeated, share_changed
 from .mini_batches import rows_steps
 from .multihop import Opinion, describe
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class EM:
@@ -76,7 +73,7 @@ class EM:
         """The fresh label propagator p_φ with its attention."""
         return self.domain.new_p(self.s, make_generator(self.root.fold("start p")))
 
-    def run(self) -> Self:
+    def run(self) -> EM:
         """Algorithm 1; returns the finished fit."""
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3

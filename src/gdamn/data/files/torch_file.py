@@ -80,7 +80,7 @@ def _check_torch(path: Path) -> None:
 
     if torch.__version__ < SAFE_TORCH:
         raise DataError(
-            f"'{path}' isn't read with torch {torch.__version__}: before 2.10 a crafted file can run code "
+            f"'{path}' can't be read safely by torch {torch.__version__}: before 2.10 a crafted file can run code "
             "(CVE-2026-24747); upgrade torch, or save the graph as .npz."
         )
 

@@ -26,7 +26,7 @@ from .roles import not_read
 READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16
-SAFE_TORCH = (2, 10)
+SAFE_TORCH = "2.10"
 """Before it a crafted file can run code even with ``weights_only`` (CVE-2025-32434, CVE-2026-24747)."""
 _TUPLES = ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")
 _PUTS = ("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE")
@@ -77,10 +77,11 @@ def _others(values: dict[str, Any]) -> list[str]:
 def _check_torch(path: Path) -> None:
     """Refuse to read with a torch that can't read files safely."""
     import torch
+    from packaging.version import Version
 
-    if torch.__version__ < SAFE_TORCH:
+    if Version(torch.__version__) < Version(SAFE_TORCH):
         raise DataError(
-            f"'{path}' can't be read safely by torch {torch.__version__}: before 2.10 a crafted file can run code "
+            f"'{path}' can't be read safely by torch {torch.__version__}: before {SAFE_TORCH} a crafted file can run code "
             "(CVE-2026-24747); upgrade torch, or save the graph as .npz."
         )
 

@@ -81,8 +81,8 @@ def _check_torch(path: Path) -> None:
 
     if Version(torch.__version__) < Version(SAFE_TORCH):
         raise DataError(
-            f"'{path}' can't be read safely by torch {torch.__version__}: before {SAFE_TORCH} a crafted file can run code "
-            "(CVE-2026-24747); upgrade torch, or save the graph as .npz."
+            f"'{path}' can't be read safely by torch {torch.__version__}: before {SAFE_TORCH} a crafted file "
+            "can run code (CVE-2026-24747); upgrade torch, or save the graph as .npz."
         )
 
 

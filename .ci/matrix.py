@@ -30,7 +30,8 @@ RESULT, README = ROOT / "docs" / "tested.json", ROOT / "README.md"
 BEGIN, END = "<!-- tested:begin -->", "<!-- tested:end -->"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 SETS = ("oldest", "newest")
-TESTS = [f"tests/{room}" for room in "graph kernels model fit estimators data system inspect using".split()]
+ROOMS = ("graph", "kernels", "model", "fit", "estimators", "data", "system", "inspect", "using")
+TESTS = [f"tests/{room}" for room in ROOMS]
 """Where the fast tests are: what other rooms test mostly starts processes, which takes long."""
 SHOWN = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "numba", "networkx", "pyarrow")
 """Packages whose versions are kept."""

@@ -1,10 +1,10 @@
 # make run: set up and show what gdamn does; make test: set up and run every test. See README.md.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup browser test search chaos load fuzz lint audit bench clean
+.PHONY: run setup browser test search chaos load fuzz lint audit bench matrix release clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -13,7 +13,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
-		{ echo "gdamn needs Python 3.11; call make with PYTHON=/path/to/python3.11"; exit 2; }
+		{ echo "constraints.txt is for Python 3.11; call make with PYTHON=/path/to/python3.11, or use pip install ."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
@@ -63,5 +63,15 @@ audit: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
+# The fast tests on Python 3.10 to 3.13, each with the oldest and the newest packages; writes docs/tested.json and the
+# README's table. Downloads gigabytes; MATRIX='--pythons 3.12 --sets oldest' does a part.
+matrix:
+	$(PYTHON) .ci/matrix.py $(MATRIX)
+
+# Builds wheel and sdist, checks them, and tries the wheel in an empty environment; uploads nothing.
+release: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,release]' --constraint constraints.txt
+	$(BIN)/python .ci/release.py
+
 clean:
-	rm -rf $(VENV) build src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from several import Said, several
 
 from gdamn.system.moved import MOVED
+from gdamn.system.reading import read_toml
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "gdamn"
@@ -27,7 +27,7 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 def linter() -> dict[str, dict[str, Any]]:
     """The import rules by name."""
-    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    rules = read_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
     return {rule["name"]: rule for rule in rules}
 
 

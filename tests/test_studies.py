@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from gdamn.runs import tune_trials
 from gdamn.runs.execution import Execution
 from gdamn.runs.tune_space import Range, checked_space, make_space, read_range, read_space
 from gdamn.studies import Comparison, Tuning
+from gdamn.system.reading import read_toml
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 FEW = {"epochs": 5}
@@ -177,7 +177,7 @@ def test_a_search_over_ranges(tuned: tuple[Tuning, Path]) -> None:
     fits = [tuning.estimator(seed).fit(load("karate", seed=seed)).best_epoch_["val_accuracy"] for seed in range(3)]
     assert tuning.best_score == pytest.approx(np.mean(fits))
     assert "Tuning(gcn, 4 trials: validation accuracy" in repr(tuning)
-    assert tomllib.loads((out / "best.toml").read_text())["settings"] == {**FEW, **tuning.best_settings}
+    assert read_toml(out / "best.toml")["settings"] == {**FEW, **tuning.best_settings}
 
 
 def test_a_search_is_saved_opened_and_drawn(tuned: tuple[Tuning, Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from .system import moved
+from .system import compiled_code, moved
 from .system.lazy import exports
 from .system.versions import __version__
 
@@ -16,6 +16,7 @@ from .system.versions import __version__
 # It is read when OpenMP is loaded: import gdamn before torch, or set it in the environment.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+compiled_code.prepare()
 moved.install()
 
 

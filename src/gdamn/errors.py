@@ -71,6 +71,10 @@ def _both(theirs: Any) -> Any:
     return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__})
 
 
+class MissingPackageError(GdamnError, ImportError):
+    """A use that needs a package of an extra that isn't installed."""
+
+
 class OutputError(GdamnError, OSError):
     """A result that can't be written where it was asked for."""
 

@@ -141,8 +141,8 @@ def test_same_gradient_by_both_kernels_and_on_sparse_features(graph, name):
 @pytest.fixture(scope="module")
 def words() -> Graph:
     graph = load("sbm", num_nodes=3000, degree=10, num_features=32)
-    x = sp.random_array((3000, 400), density=0.03, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
-    x.sort_indices()
+    rng = np.random.default_rng(0)
+    x = sp.csr_array(np.where(rng.random((3000, 400)) < 0.03, rng.random((3000, 400)), 0), dtype=np.float32)
     return replace(graph, features=x)
 
 

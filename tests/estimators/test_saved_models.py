@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 LPA = methods.method("lpa").estimator()
 
 
-class Colour(enum.StrEnum):
+class Colour(str, enum.Enum):
     RED = "red"
 
 
@@ -49,7 +49,7 @@ def back(ids: Any) -> tuple[list[Any], list[Any]]:
 
 
 DAY = datetime.date(2024, 2, 29)
-NOON = datetime.datetime(2024, 2, 29, 12, 0, tzinfo=datetime.UTC)
+NOON = datetime.datetime(2024, 2, 29, 12, 0, tzinfo=datetime.timezone.utc)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_tuples_of_a_grid_are_refused_and_still_convert() -> None:
 
 PLAIN = st.integers() | st.text(st.characters(exclude_categories=()), max_size=8) | st.floats(allow_nan=False)
 NUMPY = st.builds(np.int32, st.integers(-(2**31), 2**31 - 1)) | st.builds(np.float64, st.floats(allow_nan=False))
-TIMES = st.dates() | st.datetimes(timezones=st.none() | st.just(datetime.UTC))
+TIMES = st.dates() | st.datetimes(timezones=st.none() | st.just(datetime.timezone.utc))
 EVERY = PLAIN | NUMPY | TIMES | st.booleans() | st.builds(np.datetime64, st.dates())
 
 

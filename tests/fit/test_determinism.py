@@ -39,8 +39,8 @@ def large(request) -> Graph:
     graph = load("sbm", num_nodes=3000, degree=10, num_features=32)
     if request.param == "dense":
         return graph
-    words = sp.random_array((3000, 400), density=0.03, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
-    words.sort_indices()
+    rng = np.random.default_rng(0)
+    words = sp.csr_array(np.where(rng.random((3000, 400)) < 0.03, rng.random((3000, 400)), 0), dtype=np.float32)
     sparse = replace(graph, features=words)
     assert sparse.is_sparse
     return sparse

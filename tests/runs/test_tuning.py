@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 
 import pytest
 from sklearn.metrics import f1_score
@@ -17,6 +16,7 @@ from gdamn.runs.replicate import read_result, replicate
 from gdamn.runs.run import run
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.tune_trials import load_graphs
+from gdamn.system.reading import read_toml
 
 pytest.importorskip("optuna")
 
@@ -35,7 +35,7 @@ def test_a_search_goes_on_and_keeps_its_trials(tmp_path):
     assert again["val_accuracy"] >= first["val_accuracy"]
     rows = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
     assert [row["val_accuracy"] for row in rows] == sorted((row["val_accuracy"] for row in rows), reverse=True)
-    best = tomllib.loads((tmp_path / "best.toml").read_text())
+    best = read_toml(tmp_path / "best.toml")
     assert best["settings"] == again["settings"]
     assert RunSpec.from_toml(tmp_path / "best.toml").resolved().settings["hidden"] in SPACE["hidden"]
 
@@ -49,7 +49,7 @@ def test_a_search_maximises_the_metric_that_is_asked_for(tmp_path):
     graph = model.graph_
     wanted = f1_score(graph.labels[graph.val_mask], model.predict(names=False)[graph.val_mask], average="macro")
     assert best["val_macro_f1"] == pytest.approx(wanted)
-    written = tomllib.loads((tmp_path / "best.toml").read_text())
+    written = read_toml(tmp_path / "best.toml")
     assert written["settings"] == {"metric": "macro_f1", **best["settings"]}
     with pytest.raises(OutputError, match="a search with another metric"):
         tuning.tune(RunSpec("karate", "gcn", (0,)), tmp_path, trials=4, space=SPACE)

@@ -45,7 +45,7 @@ class Incidence:
         self.pattern = Pattern.from_csr(np.arange(len(ends) + 1) * 2, ends.reshape(-1), (len(ends), pattern.shape[0]))
         degrees, _ = sums(pattern, structure.tensor("weights", device))
         weights = torch.as_tensor(np.sqrt(structure.weights[entries]), device=device)[:, None]
-        signs = torch.tensor([1.0, -1.0], device=device)
+        signs = torch.tensor([1.0, -1.0]).to(device)
         scale = degrees.clamp_min(1e-12).rsqrt()[torch.as_tensor(ends, dtype=torch.int64, device=device)]
         self.values = (weights * signs * scale).reshape(-1)
         self.t_values = self.values[self.pattern.tensor("t_perm", device)]

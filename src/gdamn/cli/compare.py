@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..system.extras import need
 from . import display
 from . import file_options as files
 from .options import Changes, DataOptions, DataRoot, Jobs, Noise, Refit, Split, Threads, TimeBudget
@@ -97,6 +98,7 @@ def compare(
     from ..runs.execution import Execution
     from .compare_noise import compare_under_noise, with_test_nodes
 
+    need("gdamn compare", "matplotlib")  # before the fits, not after them
     names, execution = engine.method_names(methods), Execution(jobs, threads, data_root, force, time_budget)
     seed_range = range(first_seed, first_seed + seeds)
     disturbed = parse_noise(noise) or 0.0

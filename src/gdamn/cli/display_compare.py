@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.live import Live
@@ -18,6 +18,8 @@ from ..estimators import accuracy
 from . import display
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ..runs.compare.engine import Fit, Watch
     from ..runs.spec import RunSpec
 

@@ -87,10 +87,11 @@ def inspect(
 def inspected(name: str, reading: dict[str, Any], data_root: Path | None, progress: Progress = silent) -> Facts:
     """The facts of files or of a named data set, with their warnings."""
     from ..inspect.facts import collect
-    from ..inspect.files import file_facts
     from ..inspect.warnings import warnings
 
     if is_path(name):
+        from ..inspect.files import file_facts
+
         facts = file_facts(Path(name), reading, progress)
     else:
         files.refuse_for_named(name, reading)

@@ -8,9 +8,11 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..system.extras import EXTRAS
 from ..system.versions import __version__
 
 if TYPE_CHECKING:
@@ -80,7 +82,9 @@ def packages() -> Result:
             problems.append(f"{needed.name} {facts[needed.name]} is outside of {needed.specifier}")
     if problems:
         return BAD, f"{'; '.join(problems)}; install gdamn again", facts
-    return GOOD, f"all {len(facts)} in the ranges that gdamn asks for; torch {facts.get('torch')}", facts
+    absent = sorted({extra for package, extra in EXTRAS.items() if find_spec(package) is None})
+    without = f"; without the extras {', '.join(absent)}" if absent else ""
+    return GOOD, f"all {len(facts)} in the ranges that gdamn asks for; torch {facts.get('torch')}{without}", facts
 
 
 def threads() -> Result:

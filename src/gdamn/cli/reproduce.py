@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..estimators import accuracy
+from ..system.extras import need
 from . import display
 from .options import Changes, DataRoot, Jobs, Refit, Threads
 from .parsing import listed, parse_pairs, parse_rates
@@ -91,6 +92,7 @@ def reproduce(
     from ..experiments import every, targets
     from ..runs.execution import Execution
 
+    need("gdamn reproduce", "matplotlib")  # before the fits, not after them
     options = every.Options(
         datasets=listed(datasets),
         methods=listed(methods),

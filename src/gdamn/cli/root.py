@@ -42,9 +42,10 @@ def reporting() -> Iterator[None]:
         display.note(str(problem) or "stopped", stderr=True)
         raise typer.Exit(130) from None
     except Exception as problem:
+        from ..system.extras import missing
         from ..system.memory import shortage
 
-        sentence = shortage(problem) or unusable(problem)
+        sentence = shortage(problem) or missing(problem) or unusable(problem)
         if sentence is None:
             raise
         display.error(str(sentence))

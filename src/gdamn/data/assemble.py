@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import DataError, GraphError
@@ -18,6 +16,7 @@ from ..graph.graph import Graph
 from ..graph.label_names import alike_notes
 from ..graph.label_names import in_order as in_order
 from .encode import Encoder
+from .files.arrow import pa, pc
 from .files.options import AUTO, Options
 from .files.parts import NO_FEATURES, Parts, from_tables, with_unknown
 from .files.table import from_frame

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import DataError, in_short
 from . import structure_features as structure
 from .encoder_check import wrong_encoder
+from .files.arrow import pa, pc
 from .files.columns import as_numbers, as_texts
 from .files.table import Table
 
@@ -191,8 +191,6 @@ def _one_hot(table: Table, columns: Sequence[Mapping[str, Any]]) -> sp.csr_array
 
     All columns make one matrix: putting thousands of small ones together takes far longer.
     """
-    import pyarrow as pa
-
     rows, places, width = [], [], 0
     for each in columns:
         texts = as_texts(table, table.need(each["name"], "features"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,9 @@ def _largest(operator: sp.csr_array, k: int) -> tuple[NDArray[np.float64], NDArr
 
     rng = np.random.default_rng(0x6DA)
     start = rng.standard_normal(operator.shape[0])
+    restarts = {"rng": rng} if "rng" in inspect.signature(eigsh).parameters else {}  # from SciPy 1.17 on
     try:
-        values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=1e-3, maxiter=60, ncv=3 * k, rng=rng)
+        values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=1e-3, maxiter=60, ncv=3 * k, **restarts)
     except ArpackNoConvergence as partly:
         values, vectors = partly.eigenvalues, partly.eigenvectors
     return values, vectors

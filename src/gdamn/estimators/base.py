@@ -12,7 +12,7 @@ import dataclasses
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ from .typed import E, Estimator, P, arguments_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+    from typing_extensions import Self
 
     from ..fit.training import Progress, Record
     from ..model.temperature import Temperature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from .base import NodeClassifier, arguments_of, as_graph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch_geometric.data import Data
+    from typing_extensions import Self
 
     from .inductive import Answer
 

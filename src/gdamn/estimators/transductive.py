@@ -10,7 +10,7 @@ of nodes, and y their labels. That is what a model of this package does with a g
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from .graph_input import as_graph, with_labels
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+    from typing_extensions import Self
 
     from ..graph.graph import Graph
     from .base import NodeClassifier

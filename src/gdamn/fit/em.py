@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,9 @@ from .mini_batches import rows_steps
 from .multihop import describe
 from .starts import Starts
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
+
+if TYPE_CHECKING:
+    pass
 
 
 class EM:
@@ -74,7 +77,7 @@ class EM:
         """The fresh label propagator p_φ with its attention."""
         return self.domain.new_p(self.s, make_generator(self.root.fold("start p")))
 
-    def run(self) -> Self:
+    def run(self) -> EM:
         """Algorithm 1; returns the finished fit."""
         s = self.s
         opinion = self.opinion if self.iteration else self.pretrain()  # line 3

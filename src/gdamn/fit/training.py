@@ -71,6 +71,7 @@ def kept_memory() -> Iterator[None]:
     try:
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt.argtypes = [ctypes.c_int, ctypes.c_int]
+        trim = libc.malloc_trim
     except (OSError, AttributeError):  # not glibc
         yield
         return
@@ -81,7 +82,7 @@ def kept_memory() -> Iterator[None]:
     finally:
         libc.mallopt(_M_MMAP_MAX, 65536)
         libc.mallopt(_M_TRIM_THRESHOLD, 128 * 1024)
-        libc.malloc_trim(0)
+        trim(0)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..system.extras import need
 from ..system.io import replacing
 from .facts import Facts, by_doubling
 
@@ -17,6 +18,7 @@ MOST_CLASSES = 12
 
 def draw(facts: Facts, path: Path) -> None:
     """Write the picture; the file appears whole or not at all."""
+    need("A picture", "matplotlib")
     import matplotlib.figure
 
     figure = matplotlib.figure.Figure(figsize=(11, 8), layout="constrained")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from ..kernels.place import WHOLE, Place
 from .class_weights import class_weights, label_weights
 from .inputs import Block, feature_block
 from .objectives import Counts
+
+log = logging.getLogger("gdamn")
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,15 +161,28 @@ def without_isolated(problem: Problem, start: str, isolated: str) -> Problem:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device called so; ``auto`` is a GPU where torch finds one, else the CPU."""
+    """The device called so; ``auto`` is the CPU, the only one that gdamn is tested on. Others are warned of once."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device).cpu()  # meta makes tensors, but they hold nothing
+        if device.type != "mps":
+            torch.zeros(1, device=device).cpu()  # meta makes tensors, but they hold nothing
     except (RuntimeError, AssertionError, NotImplementedError, ImportError, ValueError, TypeError):
         raise ConfigError(f"Device '{name}' can't be used here; choose cpu or auto.") from None
+    if device.type == "mps":
+        raise ConfigError("Device 'mps' has no float64, which gdamn needs; choose cpu or auto.")
+    if device.type != "cpu":
+        _warn_untested(device.type)
     return device
+
+
+@cache
+def _warn_untested(kind: str) -> None:
+    """Once in a process."""
+    log.warning(
+        "gdamn is untested on '%s': check what it gives against device=cpu, and don't expect the same bits.", kind
+    )
 
 
 def make_problem(

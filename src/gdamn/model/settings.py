@@ -11,7 +11,7 @@ import difflib
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .class_weights import as_text
@@ -19,6 +19,9 @@ from .metrics import METRICS
 from .removed_settings import ever_removed, refuse_removed, without_removed
 from .setting import checked, kind_text, kinds_of
 from .setting import setting as setting
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Setting = int | float | str | bool
 
@@ -28,7 +31,9 @@ class BaseSettings:
     """Settings that every estimator has."""
 
     seed: int = setting(0, "Seed of the initial weights and of all noise; random_state means the same.", low=0)
-    device: str = setting("auto", "Where to compute: auto, cpu, cuda, mps, … (auto: a GPU where torch finds one).")
+    device: str = setting(
+        "auto", "Where to compute: cpu (auto is the same), or a device of torch such as cuda:0; GPUs are untested."
+    )
     threads: int = setting(0, "Threads of the kernels; 0 takes all cores. The result doesn't depend on it.", low=0)
     metric: str = setting(
         "accuracy",

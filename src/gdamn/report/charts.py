@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..estimators.calibration import BINS, Calibration
 from ..estimators.chosen_epoch import chosen_epoch
+from ..system.extras import need
 from .measures import CUT_BELOW, HARD_BINS
 from .svg import INKS, STYLE, themed
 from .text import shortened, visible
@@ -39,6 +40,7 @@ CELLS_WITH_NUMBERS = 12
 @contextmanager
 def chart(height: float) -> Iterator[tuple[Axes, Callable[[str, str], Markup]]]:
     """Axes in the report's style, and what turns them into an SVG."""
+    need("A chart", "matplotlib")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..runs.compare.fits import data_name
+from ..system.extras import need
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +23,7 @@ def draw(result: Mapping[str, Any], path: Path) -> None:
 
 def figure_of(result: Mapping[str, Any]) -> Figure:
     """The figure of a comparison; it belongs to no window, and no backend is chosen."""
+    need("A chart", "matplotlib")
     from matplotlib.figure import Figure
 
     results = [r for r in result["results"] if r["test_accuracy"]["mean"] is not None]

@@ -14,6 +14,7 @@ from ..estimators.chosen_epoch import before_em_sentence
 from ..model.temperature import ENOUGH
 from ..runs.spec import folder_name
 from ..system import io
+from ..system.extras import need
 from ..using.run_folder import RunFolder
 from . import attention, measures, overview, sections
 from . import reference as simple_methods
@@ -63,6 +64,7 @@ def write_run(
         seed: the seed whose graph is shown; that of the highest validation accuracy when left out.
         nodes: ids that the explorer must have, where the graph is too large for all.
     """
+    need("A page", "matplotlib")
     run = RunFolder(folder, data_root)
     page = target or folder / "report.html"
     if page.is_dir():

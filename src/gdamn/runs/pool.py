@@ -17,7 +17,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import takewhile
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -221,6 +220,8 @@ def _start(worker: BaseProcess) -> None:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         worker.start()
         return
+    from multiprocessing import resource_tracker
+
     resource_tracker.ensure_running()  # the first start would do it, and let the signal through
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process has the mask of its parent
     try:

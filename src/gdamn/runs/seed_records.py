@@ -6,15 +6,13 @@ written.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..system import io
+from ..system import io, reading
 from .store import FOLDER, Store
 
 
@@ -53,6 +51,5 @@ def _hashes(folder: Path, names: Iterable[str]) -> dict[str, str | None]:
     hashes: dict[str, str | None] = {}
     for name in names:
         path = folder / Path(name).name
-        with path.open("rb") if path.is_file() else nullcontext() as file:
-            hashes[name] = None if file is None else hashlib.file_digest(file, "sha256").hexdigest()
+        hashes[name] = reading.sha256(path) if path.is_file() else None
     return hashes

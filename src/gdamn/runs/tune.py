@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..system import folders
+from ..system.extras import need
 from . import pool
 from .execution import DEFAULT, Execution
 from .spec import RunSpec
@@ -154,6 +155,7 @@ def tune(
         space: the values or the range of each setting that is searched; the method's own when left out.
         report: called after each trial with its number, the trials asked for, and the best value so far.
     """
+    need("A search", "optuna")
     import optuna
 
     from .run import working_in

@@ -10,7 +10,7 @@ import errno
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,8 @@ def _locked_folder(folder: Path, kind: str) -> Iterator[None]:
             yield
         finally:
             folders.unmark(folder)
-            (folder / NAME).unlink(missing_ok=True)  # while it is still ours: who waits for it looks for a new one
+            with suppress(OSError):  # Windows removes no file that is open; release() does it there
+                (folder / NAME).unlink()  # while it is still ours: who waits for it looks for a new one
             lock.release()
     finally:
         _remove_empty(new_folders)

@@ -7,15 +7,21 @@ A FIFO or a device would be read without end, and a file of many gigabytes fills
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
-import tomllib
+import sys
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, in_short
 from .memory import limited_bytes
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 MOST_BYTES = 8 << 30
 """No data file may be larger (or than half of the memory): a bomb must not fill the memory."""
@@ -33,16 +39,16 @@ MOST_PARTS = 64
 """Parts of a dotted TOML key; the time to parse one grows with their cube."""
 
 _STRINGS = re.compile(
-    r"#[^\n]*+"
+    r"#[^\n]*"
     r'|"""(?:\\.|[^\\])*?(?:"""|\Z)'
     r"|'''.*?(?:'''|\Z)"
-    r'|"(?:\\.|[^"\\\n])*+(?:"|(?=\n)|\\?\Z)'
-    r"|'[^'\n]*+(?:'|(?=\n)|\Z)",
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|(?=\n)|\\?\Z)'
+    r"|'[^'\n]*(?:'|(?=\n)|\Z)",
     re.DOTALL,
 )
 """Comments and strings, closed or not: what is left of a text has dots in keys and numbers alone."""
 
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{MOST_PARTS}}}")
 
 
 def check_file(path: Path, most: int | None = None, *, empty: bool = False) -> int:
@@ -146,6 +152,15 @@ def read_bytes(path: Path, most: int) -> bytes:
     if len(content) > most:  # it grew, or it is one of the system's files, which tell no size
         raise DataError(f"'{path}' is too large to read: at most {most:,} bytes are read.")
     return content
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file; OSError where it can't be read."""
+    digest, block = hashlib.sha256(), memoryview(bytearray(1 << 18))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(block):
+            digest.update(block[:size])
+    return digest.hexdigest()
 
 
 def read_text(path: Path, most: int = MOST_TEXT) -> str:

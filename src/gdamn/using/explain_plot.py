@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..system import io
+from ..system.extras import need
 from ..text import safe
 
 SUFFIXES = (".png", ".svg")
@@ -26,6 +27,7 @@ SAME, OTHER, CENTRE = "#cfe6f5", "#ffffff", "#F0E442"
 
 def draw(explanation: Mapping[str, Any], path: Path) -> None:
     """Draw the file that the suffix asks for."""
+    need("A picture", "matplotlib")
     import matplotlib
 
     matplotlib.use("Agg")

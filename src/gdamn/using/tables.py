@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..system import io
+from ..system.extras import need
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,7 @@ def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     if path.suffix.lower() == ".csv":
         io.write_csv(path, columns)
         return
+    need("Writing Parquet", "pyarrow")
     from pyarrow import parquet
 
     from ..estimators.frame import arrow_table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
@@ -88,6 +87,7 @@ def test_bombs_in_a_process_with_bounded_memory(tmp_path: Path) -> None:
     for case, said in zip(bombs, several([["train", *case.args] for case in bombs], cwd=tmp_path), strict=True):
         check_sentence(case, *said)
     assert names(tmp_path) == before
+    resource = pytest.importorskip("resource")
     unit = 2**20 if sys.platform == "darwin" else 2**10
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit < MEGABYTES
 

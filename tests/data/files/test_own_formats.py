@@ -19,6 +19,8 @@ from torch_geometric.data import Data
 from gdamn import Graph
 from gdamn.data import files as own
 from gdamn.data import load
+from gdamn.data.files import torch_file
+from gdamn.errors import DataError
 
 N = 40
 CLASSES = ("cat", "dog", "owl")
@@ -169,6 +171,13 @@ def test_a_data_that_pyg_saved_with_attributes_in_torch_sparse(tmp_path: Path, t
     dense = graph.features.toarray() if graph.is_sparse else graph.features
     assert np.array_equal(dense, x.numpy())
     assert set(torch.serialization.get_safe_globals()) == trusted
+
+
+def test_a_torch_that_can_not_read_safely_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.save({"edge_index": torch.tensor([[0], [1]])}, tmp_path / "data.pt")
+    monkeypatch.setattr(torch_file, "SAFE_TORCH", "99")
+    with pytest.raises(DataError, match=r"can't be read safely by torch .* \(CVE-2026-24747\); upgrade torch"):
+        own.load(tmp_path / "data.pt")
 
 
 class OnlyArrow:

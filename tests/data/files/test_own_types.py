@@ -94,6 +94,10 @@ def test_everything_that_has_a_text_is_an_id(name: str, door: str, tmp_path: Pat
         with pytest.raises(GdamnError, match=r"The id '.*' stands twice"):
             graph_of(door, nodes, edges, tmp_path, label="label")
         return
+    if name == "half" and int(pa.__version__.partition(".")[0]) < 21:
+        with pytest.raises(GdamnError, match="holds halffloat, which can't be taken as a text"):
+            graph_of(door, nodes, edges, tmp_path, label="label")
+        return
     assert graph_of(door, nodes, edges, tmp_path, label="label").num_nodes == N
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...graph.missing_words import MISSING
 from . import limits
+from .arrow import pa, pc
 from .table import Table
 
 MOSTLY = 0.9

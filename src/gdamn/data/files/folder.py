@@ -10,7 +10,6 @@ arrays and stay float32, because SciPy has no other.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from tokenize import TokenError
@@ -84,8 +83,7 @@ def _write_array(folder: Path, name: str, array: NDArray[Any], done: Callable[[s
     path = folder / f"{name}.npy"
     with io.replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, np.ascontiguousarray(plain), allow_pickle=False)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = reading.sha256(path)
     if done is not None:
         done(name)
     return digest

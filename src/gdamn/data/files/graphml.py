@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-import pyarrow as pa
-
 from ...errors import DataError, in_short
 from . import limits
+from .arrow import pa
 from .options import Options
 from .parts import Parts, from_tables
 from .roles import WEIGHT, not_used

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from ...errors import DataError
+from ...system import reading
 from ...system.reading import check_file, is_folder, most_bytes
 
 __all__ = ["check_bytes", "check_file", "is_folder", "most_bytes", "sha256"]
@@ -34,7 +34,6 @@ def sha256(path: Path) -> str:
     """The hash of a file that can be read."""
     check_file(path)
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return reading.sha256(path)
     except OSError as cause:
         raise DataError(f"'{path}' can't be read: {cause.strerror or cause}.") from None

@@ -45,8 +45,7 @@ def ids_of(ids: Any, n: int, path: Path) -> NDArray[Any]:
     """[N] node ids: those of the file, or 0 to N - 1."""
     if ids is None:
         return np.arange(n)
-    import pyarrow as pa
-
+    from .arrow import pa
     from .parts import plain_ids
 
     if len(ids) != n:
@@ -63,7 +62,7 @@ def labels_of(labels: Any, names: Any, n: int, path: Path) -> tuple[Any, list[st
     """Labels as Arrow strings, null where unknown, and the classes in their order where the file names them."""
     if labels is None:
         return None, None
-    import pyarrow as pa
+    from .arrow import pa
 
     y = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if y.shape != (n,):

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...graph.label_names import is_missing, missing_note
+from .arrow import pa, pc
 from .columns import as_numbers, as_texts
 from .options import USUAL, Options
 from .roles import NO_FEATURES as NO_FEATURES

@@ -162,8 +162,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None, progress: Progr
 
 def _outline(path: Path) -> Table:
     """A table's columns without its rows."""
-    import pyarrow as pa
-
+    from .arrow import pa
     from .csv_table import csv_header
     from .parquet_table import parquet_header
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ...errors import DataError, GraphError, in_short
 from ..progress import Progress
 from . import limits
+from .arrow import pa
 
 MOST_COLUMNS = 100_000
 

@@ -26,6 +26,8 @@ from .roles import not_read
 READ = ("edge_index", "x", "y", "num_nodes", "edge_weight", "edge_attr", "class_names", "node_ids", *MASKS)
 MOST_PICKLE = 256 << 20
 MOST_SHARED_TUPLES = 16
+SAFE_TORCH = "2.10"
+"""Before it a crafted file can run code even with ``weights_only`` (CVE-2025-32434, CVE-2026-24747)."""
 _TUPLES = ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3")
 _PUTS = ("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE")
 _GETS = ("BINGET", "LONG_BINGET", "GET")
@@ -33,6 +35,7 @@ _GETS = ("BINGET", "LONG_BINGET", "GET")
 
 def read_torch(path: Path) -> Parts:
     """What a file of ``torch.save`` holds."""
+    _check_torch(path)
     _check_bounds(path)
     values = _values(_load(path), path)
     edges = _array(values.get("edge_index"), path, "edge_index")
@@ -76,6 +79,18 @@ def _weight_note(values: dict[str, Any], path: Path) -> list[str]:
     attributes = values.get("edge_attr")
     used = attributes is not None and values.get("edge_weight") is None and is_weight(attributes)
     return [f"{path.name}: edge_attr is taken as the edges' weights."] if used else []
+
+
+def _check_torch(path: Path) -> None:
+    """Refuse to read with a torch that can't read files safely."""
+    import torch
+    from packaging.version import Version
+
+    if Version(torch.__version__) < Version(SAFE_TORCH):
+        raise DataError(
+            f"'{path}' can't be read safely by torch {torch.__version__}: before {SAFE_TORCH} a crafted file "
+            "can run code (CVE-2026-24747); upgrade torch, or save the graph as .npz."
+        )
 
 
 def _check_bounds(path: Path) -> None:

@@ -89,7 +89,7 @@ def join(device: str, timeout: float) -> Group:
 
     from ...fit.domains.ranks.group import answering, current
 
-    gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    gpu = device.startswith("cuda")
     if gpu:
         torch.cuda.set_device(environment.number("LOCAL_RANK"))
     wait = max(timeout, CONNECT)

@@ -57,7 +57,7 @@ class LearnedGraph(nn.Module):
 
 
 class AlternatingClassifier(NetworkClassifier):
-    """An epoch is a step on the graph and :data:`GCN_STEPS` on the GCN; ``build`` hands over a :class:`LearnedGraph`."""
+    """An epoch is a step on the graph and :data:`GCN_STEPS` on the GCN; ``build`` makes a :class:`LearnedGraph`."""
 
     _learned: LearnedGraph
 

@@ -176,6 +176,15 @@ class ProGNN(LearnedGraph):
         self.use(like(state["graph"], self.graph))
 
 
+@torch.no_grad()
+def start(gcn: GCN, generator: torch.Generator) -> None:
+    """Weights and biases uniform within ±1/√out, as in the released code: the GCN learns no faster than the graph."""
+    for layer in zip((*gcn.first, *gcn.later), gcn.bias, strict=True):
+        for parameter in layer:
+            uniform = 2 * torch.rand(parameter.shape, generator=generator) - 1
+            parameter.copy_(uniform * parameter.shape[-1] ** -0.5)
+
+
 def check_size(nodes: int) -> None:
     """Refuse a graph whose pairs of nodes don't fit into memory."""
     needed, free = DENSE_ARRAYS * 4 * nodes**2, free_bytes()
@@ -198,6 +207,6 @@ class ProGNNClassifier(AlternatingClassifier):
         s = self.settings
         check_size(problem.num_nodes)
         gcn = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, batch_norm=False)
-        gcn.initialise("xavier", generator)
+        start(gcn, generator)
         network = self.learning(ProGNN(gcn, problem, s))
         return network, network.forward

@@ -85,7 +85,7 @@ class NoisyEdges:
     """
 
     def __init__(self, x: Block, a: sp.csr_array, negatives: int, sigma: float) -> None:
-        self.x, self.nodes, self.negatives, self.sigma = x, a.shape[0], negatives, sigma
+        self.x, self.nodes, self.negatives, self.sigma = x, int(a.shape[0]), negatives, sigma
         upper = sp.coo_array(sp.triu(a + a.T, 1))
         self.codes: NDArray[np.int64] = np.sort(upper.row.astype(np.int64) * self.nodes + upper.col)
         self.edges = pattern_above(self.codes, self.nodes)
@@ -108,7 +108,7 @@ class NoisyEdges:
         found = self.trust @ (gram(self.edges, z) - 1).square()
         drawn = torch.exp(self.steepness(pairs)) @ gram(pairs, z).square()
         mean: Tensor = (found + drawn) / max(1, self.edges.num_entries + pairs.num_entries)
-        return self.nodes * mean
+        return mean * self.nodes
 
 
 class RSGNN(LearnedGraph):

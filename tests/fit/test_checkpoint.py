@@ -33,6 +33,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("gdamn-plus", FEW),
     ("gcn", {"epochs": 6}),
     ("deepergcn", {"epochs": 5}),
+    ("pro-gnn", {"epochs": 4}),
+    ("rs-gnn", {"epochs": 4, "neighbours": 3}),
+    ("stable", {"epochs": 3, "pretrain_epochs": 2, "projection": 4}),
 ]
 
 

@@ -16,7 +16,7 @@ from ..estimators.base import NodeClassifier
 from ..estimators.inductive import Answer
 from ..estimators.rebuild import load_state, make_view
 from ..fit import checkpoint
-from ..fit.checkpoint import Part, part_of
+from ..fit.checkpoint import Checkpoint, Part, part_of
 from ..fit.training import (
     Progress,
     Record,
@@ -104,6 +104,9 @@ class NetworkClassifier(NodeClassifier):
         """The steps of Adam; unless a method says otherwise, one in each epoch, on the whole graph."""
         return whole
 
+    def prepare(self, problem: Problem, network: nn.Module, watch: Watch, key: Key, kept: Checkpoint | None) -> None:
+        """What a method learns before these steps, kept by the same checkpoint; most learn nothing."""
+
     def stepped(self, network: nn.Module) -> None:
         """What a method does to its weights after each step of Adam; most do nothing."""
 
@@ -165,6 +168,7 @@ class NetworkClassifier(NodeClassifier):
             kept.keep("watch", watch.part())
             if (memory := self.memory()) is not None:
                 kept.keep("memory", memory)
+        self.prepare(problem, network, watch, key.fold("prepare"), kept)
         whole = Steps(s.epochs, loss, after, part_of(network))
         steps = self.adam_steps(problem, network, whole, key.fold("batches"))
         run_epochs(self.groups(network), s.learning_rate, steps, key, kept)

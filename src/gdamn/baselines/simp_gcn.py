@@ -60,10 +60,15 @@ class Similar:
     cosines: Tensor
 
 
-def extremes(x: Block, most: int, least: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+def extremes(
+    x: Block, most: int, least: int, among: NDArray[np.bool_] | None = None
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     """Columns [N, most] and [N, least] of the most and of the least similar nodes, each with its cosines.
 
     A run of rows at a time, so that no array of N × N entries exists; of equal ones, a random choice.
+
+    Args:
+        among: [N] the nodes, more than ``most`` of them, that the most similar ones are chosen from; all without it.
     """
     unit, generator = x.unit(), np.random.default_rng(0)
     nodes = unit.shape[0]
@@ -75,7 +80,8 @@ def extremes(x: Block, most: int, least: int) -> tuple[list[NDArray[Any]], list[
         row = np.arange(len(cosines))
         order = cosines + generator.random(cosines.shape, np.float32) * 1e-6
         order[row, begin + row] = -np.inf
-        top = np.sort(np.argpartition(-order, most - 1, axis=1)[:, :most], axis=1)
+        high = order if among is None else np.where(among, order, -np.inf)
+        top = np.sort(np.argpartition(-high, most - 1, axis=1)[:, :most], axis=1)
         order[row, begin + row] = np.inf
         low = np.sort(np.argpartition(order, least - 1, axis=1)[:, :least], axis=1)
         parts.append([top, np.take_along_axis(cosines, top, 1), low, np.take_along_axis(cosines, low, 1)])

@@ -205,6 +205,24 @@ _ALL = [
         ("gdamn.baselines.simp_gcn", "SimPGCNClassifier"),
     ),
     Method(
+        "pro-gnn",
+        "a GCN and its graph, learned in turn: near the given one, sparse, of low rank",
+        "Jin et al., Graph structure learning for robust graph neural networks, KDD 2020",
+        ("gdamn.baselines.pro_gnn", "ProGNNClassifier"),
+    ),
+    Method(
+        "rs-gnn",
+        "a GCN on the edges of a link predictor that learns from the given ones",
+        "Dai et al., Towards robust graph neural networks for noisy graphs with sparse labels, WSDM 2022",
+        ("gdamn.baselines.rs_gnn", "RSGNNClassifier"),
+    ),
+    Method(
+        "stable",
+        "a GCN on edges that representations without labels have pruned and added",
+        "Li et al., Reliable representations make a stronger defender, KDD 2022",
+        ("gdamn.baselines.stable", "StableClassifier"),
+    ),
+    Method(
         "gmnn-gat",
         "GMNN whose label network is a GAT; propagator=gat makes the feature network one, too",
         "a baseline of Chen et al. 2022 after Qu, Bengio & Tang, GMNN, ICML 2019",

@@ -58,7 +58,7 @@ def main() -> None:
 def build() -> tuple[Path, Path]:
     """Both files, in dist/."""
     shutil.rmtree(DIST, ignore_errors=True)
-    run([sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)])
+    run([sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)], quiet=True)
     return next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
 
 

@@ -40,6 +40,7 @@ PAGES = [
 ]
 
 TOO_LONG = {
+    "pip install": "installs packages; make release and make matrix do it",
     "make run": "sets up an environment, which takes minutes",
     "gdamn replicate results/cora-gdamn.json": "fits Cora 20 times; test_tuning.py replicates a small run",
     "gdamn reproduce": "many fits; tests/experiments runs every target on a small graph",

@@ -269,7 +269,7 @@ def test_failed_page_does_not_lose_the_run(
 
 @pytest.mark.parametrize("iterations", [1, 2, 3])
 def test_names_of_the_phases_stand_apart(iterations: int) -> None:
-    """With ``start=auto`` there are three pre-trainings, and little room for their names."""
+    """With ``start=auto`` there are five pre-trainings, and little room for their names."""
     steps = [f"{step}-step {number}" for number in range(1, iterations + 1) for step in "ME"]
     history = [{"phase": phase} for phase in (*charts.PRE_TRAININGS, *steps) for _ in range(200)]
     with charts.chart(3.3) as (axes, _):
@@ -278,5 +278,5 @@ def test_names_of_the_phases_stand_apart(iterations: int) -> None:
         axes.figure.canvas.draw()
         boxes = [text.get_window_extent() for text in axes.texts]
         names = [text.get_text() for text in axes.texts]
-    assert names == ["graph", "sim.", "feat.", *(step.replace("-step ", "") for step in steps)]
+    assert names == ["graph", "sim.", "feat.", "evid.", "hops", *(step.replace("-step ", "") for step in steps)]
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -53,7 +53,7 @@ class FakeModel:
         weight = np.where(self.graph.meta["planted"], 0.1, 0.9).astype(np.float32)
         return {"hard": weight, "soft": weight / 2, "stable": weight / 3} if self.attention else None
 
-    def predict(self) -> np.ndarray:
+    def predict(self, names: bool = True) -> np.ndarray:
         wrong = self.graph.test_mask & (self.params["seed"] == 2)
         return np.where(wrong, 0, self.graph.labels)
 

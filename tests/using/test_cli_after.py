@@ -310,7 +310,7 @@ def test_own_files_new_nodes_and_odd_names(gdamn: Command) -> None:
     fitted = np.setdiff1d(np.arange(600), held)
     write_files(part(graph, fitted), gdamn.where, "old")
     write_files(graph, gdamn.where, "new")
-    schedule = [word for key, value in SCHEDULE.items() for word in ("--set", f"{key}={value}")]
+    schedule = [word for key, value in SCHEDULE.items() for word in ("--set", f"{key}={str(value).lower()}")]
     old = ["old-nodes.csv", "--edges", "old-edges.csv", "--label", "kind", "--id", "id", "--no-reference"]
     done = gdamn("train", *old, "--out", "run", "--set", "normalize=standard", "--set", "start=graph", *schedule)
     assert done.code == 0, done.err

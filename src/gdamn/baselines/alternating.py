@@ -86,7 +86,7 @@ class AlternatingClassifier(NetworkClassifier):
 
         return loss
 
-    def steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
+    def adam_steps(self, problem: Problem, network: nn.Module, whole: Steps, key: Key) -> Steps:
         """The epoch is over after its last step on the GCN."""
 
         def after(step: int, values: Record, started: float) -> bool | None:

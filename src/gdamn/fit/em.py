@@ -105,7 +105,7 @@ class EM:
             about = describe(self.starts.multihop, self.problem, self.watch.best_state["logits"])
             self.watch.best = {**self.watch.best, **about, "propagator": self.network}
         if self.watch.best_state is not None:
-            self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges(self.s.judge_edges)}
+            self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges(self.s)}
         if self.budget.left_out and self.watch.best is not None:
             self.watch.best = {**self.watch.best, "left_out": list(self.budget.left_out)}
         return self

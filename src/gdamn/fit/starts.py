@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ..model.settings import Settings
 from .domains.domain import Domain
 from .field import Field
 from .multihop import Opinion
@@ -57,9 +58,9 @@ class Starts:
         more = {"evidence": self.plain.has_field, "multihop": self.plain.has_field and self.plain.has_multihop}
         return (*self.plain.starts, *(name for name, there in more.items() if judge_edges and there))
 
-    def judged_edges(self, judge_edges: bool) -> dict[str, Any]:
-        """The field on every edge where a start has used it, or the setting asks for it and labels are few; else {}."""
-        few = judge_edges and self.plain.has_field and self.few_labels and "multihop" in self.__dict__
-        if not few and "field" not in self.__dict__:
+    def judged_edges(self, s: Settings) -> dict[str, Any]:
+        """The field on every edge, where the settings ask for it; else {}. The same for a fit that was resumed."""
+        asked = s.start == "evidence" or (s.judge_edges and s.start in ("auto", "multihop"))
+        if not asked or not self.plain.has_field:
             return {}
         return {"evidence": self.field.evidence, "reliability": self.field.reliability}

@@ -189,6 +189,7 @@ PRE_TRAININGS = {
     "pre-train (similar)": ("sim.", "on edges that weigh as the features of their ends agree"),
     "pre-train (features)": ("feat.", "without edges"),
     "pre-train (evidence)": ("evid.", "on edges that weigh as much as belief propagation trusts them"),
+    "pre-train (multihop)": ("hops", "with the opinion of regressions on multi-hop features"),
 }
 """The pre-trainings: their names above the bands, unless the graph as it is was the only start, and what they are."""
 

@@ -189,7 +189,7 @@ def test_other_commands_take_a_graph_in_one_file_and_refuse_what_they_can_not_re
     assert "24" in shown.stdout
     refused = CliRunner().invoke(cli.app, ["tune", "nodes.csv"])
     assert refused.exit_code == 2
-    assert "tables" in refused.stderr
+    assert "There is no file 'nodes.csv'" in refused.stderr
 
 
 def test_a_directed_graphml_is_told(tmp_path: Path) -> None:

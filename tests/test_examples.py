@@ -10,6 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 EXAMPLES = {path.stem: path for path in sorted((Path(__file__).parents[1] / "examples").glob("*.py"))}
+ELSEWHERE = ("callbacks", "grid_search", "new_nodes")
+"""They run as they stand in tests/estimators/test_sklearn_examples.py."""
+
 SHORT = {
     "compare_and_tune": ({"trials": 1, "seeds": 2}, "has the highest mean test accuracy"),
     "own_model": ({"epochs": 8}, "a model with GDAMNConv: "),
@@ -18,7 +21,7 @@ SHORT = {
 """Arguments of a short run, and what it says."""
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ELSEWHERE])
 def test_it_runs(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     spec = importlib.util.spec_from_file_location(name, EXAMPLES[name])
     assert spec is not None

@@ -165,7 +165,9 @@ def test_a_fit_that_was_killed_when_its_representations_were_done_goes_on_with_t
         with pytest.raises(KeyboardInterrupt):
             make("stable", overrides={**FEW, "pretrain_epochs": 40}).fit(graph, progress=killed)
         seen = []
-        again = make("stable", overrides={**FEW, "pretrain_epochs": 40}).fit(graph, lambda *record: seen.append(record))
+        again = make("stable", overrides={**FEW, "pretrain_epochs": 40}).fit(
+            graph, progress=lambda *record: seen.append(record)
+        )
     assert last < 39
     assert [(phase, epoch) for phase, epoch, *_ in seen] == [("train", 0), ("train", 1), ("train", 2)]
     assert again.history_ == whole.history_

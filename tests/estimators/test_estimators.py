@@ -209,7 +209,8 @@ def test_weights_of_labels_count_or_are_refused(graph, fitted, name):
             new(name).fit(graph, sample_weight=weights)
         return
     weighed = new(name).fit(graph, sample_weight=weights)
-    assert weighed.history_[0]["loss"] != fitted[name].history_[0]["loss"]
+    losses = [[record.get("loss") for record in model.history_] for model in (weighed, fitted[name])]
+    assert losses[0] != losses[1]
 
 
 @every
@@ -220,11 +221,12 @@ def test_a_callback_hears_and_ends_every_method(graph, name):
 
     model = new(name, epochs=3, **({"pretrain_epochs": 3} if "gdamn" in name or name.startswith("gmnn") else {}))
     model.fit(graph, callbacks=[stop_at_the_second])
-    assert [record["epoch"] for record in model.history_ if record["phase"] != "correct and smooth"] == [0, 1]
+    epochs = [record["epoch"] for record in model.history_ if record["phase"] != "correct and smooth"]
+    assert epochs == ([0, 1, 0] if name == "stable" else [0, 1])  # representations alone predict nothing
     assert model.predict().shape == (graph.num_nodes,)
 
 
-INDUCTIVE = sorted(set(METHODS) - {"lpa", "gcn-cs"})
+INDUCTIVE = sorted(set(METHODS) - {"lpa", "gcn-cs", "pro-gnn"})
 
 
 @pytest.mark.parametrize("name", INDUCTIVE)
@@ -244,7 +246,7 @@ def test_a_model_with_its_graph_needs_nothing_else(graph, fitted, tmp_path, name
     assert first.shape == second.shape == (2,)
 
 
-@pytest.mark.parametrize("name", ["lpa", "gcn-cs"])
+@pytest.mark.parametrize("name", ["lpa", "gcn-cs", "pro-gnn"])
 def test_methods_that_can_not_predict_new_nodes_say_so(graph, fitted, name):
     with pytest.raises(GraphError, match=r"can't predict new nodes|new nodes can't be predicted"):
         fitted[name].predict(nodes=graph.features[:2])

@@ -28,6 +28,7 @@ def make_graph(n: int = 30) -> Graph:
 def test_a_fit_leaves_what_is_described_and_parameters(estimator, batch, tmp_path):
     graph = make_graph()
     settings = {**FEW, "propagator": "gcn", "draws": 1, "soft": True, "reweight": "stable", "batch": batch}
+    settings["start"] = "evidence" if batch == "full" else "graph"
     model = estimator(**settings).fit(graph)
     wanted = shapes(graph.num_nodes, graph.num_classes, len(graph.indices))
     del wanted["base_probabilities"]  # those of correct and smooth

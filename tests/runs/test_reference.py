@@ -448,7 +448,8 @@ def test_the_command_line_says_what_the_budget_left_out(noisy, tmp_path, monkeyp
     run = Path("runs/nodes-gdamn")
     assert json.loads((run / "summary.json").read_text())["remarks"] == [sentence]
     assert "budget = 1e-06" in (run / "config.toml").read_text()
-    assert CliRunner().invoke(cli.app, ["report", str(run)]).exit_code == 0
+    shown = CliRunner().invoke(cli.app, ["report", str(run)])
+    assert shown.exit_code == 0, shown.stderr
     assert sentence in (run / "report.html").read_text(encoding="utf-8")
     refused = CliRunner().invoke(cli.app, [*arguments, "--method", "gcn"])
     assert refused.exit_code == 2

@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..fit.adam import Adam
 from ..fit.checkpoint import like
 from ..fit.checkpoint_file import Tree
-from ..fit.training import Adam, decayed, make_generator
+from ..fit.training import decayed, make_generator
 from ..graph.pattern import Pattern
 from ..kernels import Key, gram, softmax_losses, spmm
 from ..model.adjacency import Adjacency, scaled

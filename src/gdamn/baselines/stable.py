@@ -237,8 +237,8 @@ class StableClassifier(NetworkClassifier):
             return {"loss": value}
 
         def after(epoch: int, values: Record, started: float) -> bool:
-            watch.record({"phase": "represent", "epoch": epoch, **values}, s.pretrain_epochs, started)
-            return lowest.since >= PATIENCE
+            ended = watch.record({"phase": "represent", "epoch": epoch, **values}, s.pretrain_epochs, started)
+            return ended or lowest.since >= PATIENCE
 
         count = lowest.epochs if lowest.since >= PATIENCE else s.pretrain_epochs  # a resumed fit may be past it
         groups = [{"params": list(encoder.parameters()), "weight_decay": 0.0}]

@@ -64,14 +64,7 @@ def tune(
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
     reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
     data_options = parse_pairs("--option", option or []) | files.chosen_options(split=split)
-    values: dict[str, Any] = {
-        "dataset": dataset,
-        "method": method,
-        "seeds": list(range(seeds)),
-        "noise": parse_noise(noise) or 0.0,
-    }
-    values |= {"options": data_options, "settings": {} if metric == "accuracy" else {"metric": metric}}
-    spec = files.settle(RunSpec.from_dict(values, "the command line"), reading, fresh=True)
+    spec = files.settle(spec_of(dataset, method, seeds, noise, data_options, metric), reading, fresh=True)
     folder = out or Path("runs") / f"tune-{folder_name(dataset)}-{method.replace(':', '-')}"
     execution = Execution(jobs, threads, data_root, time_budget=time_budget)
     with display.CountView("trials", trials) as view:
@@ -85,6 +78,16 @@ def tune(
     if best["trials"] < trials:
         display.note(f"The time was over after {best['trials']} of {trials} trials; the same command goes on.")
     display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
+
+
+def spec_of(
+    dataset: str, method: str, seeds: int, noise: str | None, data_options: dict[str, Any], metric: str
+) -> RunSpec:
+    """The run that every trial is, but for the settings that are searched."""
+    values: dict[str, Any] = {"dataset": dataset, "method": method, "seeds": list(range(seeds))}
+    values |= {"noise": parse_noise(noise) or 0.0, "options": data_options}
+    values |= {"settings": {} if metric == "accuracy" else {"metric": metric}}
+    return RunSpec.from_dict(values, "the command line")
 
 
 def searched(path: Path | None, ranges: list[str]) -> dict[str, Any] | None:

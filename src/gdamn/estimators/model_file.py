@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from ..graph.node_ids import KEPT
 from ..graph.packed import KEPT_OF_GRAPH
-from ..model.fitted_state import ATTENTION, WEIGHTS, shapes
+from ..model.fitted_state import ATTENTION, JUDGED, WEIGHTS, shapes
 from ..system.reading import check_own, is_folder, is_there
 
 SPLIT = "split"
@@ -155,8 +155,10 @@ def _wrong_arrays(tensors: dict[str, NDArray[Any]]) -> str:
     split = tensors.get(SPLIT)
     if split is not None and (split.shape != (nodes,) or split.dtype != np.uint8 or (split > 3).any()):
         return f"'{SPLIT}' doesn't tell the part of each node in the fit"
-    if any(f"edge.{name}" in tensors for name in ("index", *WEIGHTS)):
-        missing = next((name for name in ("index", *ATTENTION) if f"edge.{name}" not in tensors), None)
+    weighs, judges = (any(f"edge.{name}" in tensors for name in names) for names in (WEIGHTS, JUDGED))
+    if weighs or judges or "edge.index" in tensors:
+        wanted = ("index", *(JUDGED if judges else ()), *(ATTENTION if weighs or not judges else ()))
+        missing = next((name for name in wanted if f"edge.{name}" not in tensors), None)
         if missing:
             return f"it lacks 'edge.{missing}'"
         wrong = _wrong_edges(tensors["edge.index"], nodes)

@@ -139,9 +139,10 @@ def test_evidence_is_a_start_that_auto_tries(noisy: Graph, one_thread: None):
     assert without.state_.judged is None
 
 
-def test_a_model_that_started_on_evidence_is_rebuilt(noisy: Graph, tmp_path, one_thread: None):
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_a_model_that_started_on_evidence_is_rebuilt(noisy: Graph, iterations: int, tmp_path, one_thread: None):
     from gdamn.estimators.inductive import check_rebuilt
 
-    model = GDAMN(start="evidence", **SHORT).fit(noisy)
+    model = GDAMN(start="evidence", **{**SHORT, "em_iterations": iterations}).fit(noisy)
     model.save(tmp_path / "model.gdamn")
     check_rebuilt(GDAMN.load(tmp_path / "model.gdamn"), noisy)

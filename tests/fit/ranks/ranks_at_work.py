@@ -40,8 +40,16 @@ FEW = {"pretrain_epochs": 3, "epochs": 3, "em_iterations": 2, "seed": 3}
 SMALL = {**FEW, "em_iterations": 1, "pretrain_epochs": 2, "epochs": 2, "start": "graph", "steps": 2}
 WEIGHED = {"class_weight": "balanced", "metric": "balanced_accuracy", "candidates": "all"}
 CASES: dict[str, tuple[type[GDAMN], str, dict[str, Any]]] = {
-    "sparse features": (GDAMN, "sparse", {**FEW, "start": "auto", "judge_edges": False, "restart_q": True, "candidates": "all"}),
-    "dense features": (GDAMN, "dense", {**FEW, "start": "auto", "judge_edges": False, "hidden": 12, "average": 0.9, "kl_per": "edge"}),
+    "sparse features": (
+        GDAMN,
+        "sparse",
+        {**FEW, "start": "auto", "judge_edges": False, "restart_q": True, "candidates": "all"},
+    ),
+    "dense features": (
+        GDAMN,
+        "dense",
+        {**FEW, "start": "auto", "judge_edges": False, "hidden": 12, "average": 0.9, "kl_per": "edge"},
+    ),
     "narrow, propagated first": (GDAMN, "dense", {**SMALL, "hidden": 64, "stable_norm": "row", "e_step": "sums"}),
     "directed and weighted": (GDAMN, "directed", {**FEW, "start": "similar", "symmetric_q": False}),
     "renumbered": (GDAMN, "ring", {**SMALL, "em_iterations": 1}),

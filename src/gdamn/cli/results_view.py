@@ -134,7 +134,9 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
     ]
     names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
     display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
-    display.note("Suspicion: the probability that the ends' labels differ, by the labels that the attention was given.")
+    display.note(
+        "Suspicion: how likely the ends are of different classes, by evidence, or by the labels that the attention had."
+    )
     show_remarks(*remarks)
 
 

@@ -49,18 +49,19 @@ def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most
     differ = differing(known_or_predicted(graph, probabilities), *ends)
     judged, labels = state.judged, state.pseudo_labels
     if judged is not None:
-        suspicion = distrust(*(values[at] for values in judged))
-    else:
-        suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
+        doubt = distrust(*(values[at] for values in judged))
+        order = np.argsort(-doubt, kind="stable")[:most]  # the probabilities themselves may be 1 in many places
+        return Suspects(at[order], 1 / (1 + np.exp(-doubt[order])), differ[order])
+    suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
     order = np.argsort(-suspicion, kind="stable")[:most]
     return Suspects(at[order], suspicion[order], differ[order])
 
 
 def distrust(evidence: NDArray[Any], reliability: NDArray[Any]) -> Floats:
-    """[P] σ(-logit e - logit r)."""
-    e, r = (np.clip(values.astype(np.float64), 1e-6, 1 - 1e-6) for values in (evidence, reliability))
-    wrong: Floats = (1 - e) * (1 - r) / ((1 - e) * (1 - r) + e * r)
-    return wrong
+    """[P] -logit e - logit r."""
+    e, r = (np.clip(values.astype(np.float64), 1e-30, 1 - 1e-7) for values in (evidence, reliability))
+    doubt: Floats = np.log1p(-e) - np.log(e) + np.log1p(-r) - np.log(r)
+    return doubt
 
 
 def pairs(graph: Graph) -> Ints:

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from ...model.problem import Problem
 from .beliefs import propagate_beliefs
-from .evidence import Evidence
+from .evidence import Evidence, looks
+from .links import Links, judge_links
 from .pairs import Pairs
 from .reliability import fit_reliability, reliabilities
 
@@ -46,6 +47,12 @@ class Field:
     beliefs: Tensor
     evidence: NDArray[np.float32]
     reliability: NDArray[np.float32]
+
+
+def edge_links(problem: Problem, seed: int) -> tuple[Pairs, Links]:
+    """The pairs of a problem, and which of them look as if they were drawn by lot."""
+    pairs = Pairs.of(problem.structure)
+    return pairs, judge_links(pairs, looks(problem, seed), seed)
 
 
 def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:

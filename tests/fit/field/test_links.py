@@ -68,7 +68,8 @@ def noisy() -> Graph:
 
 
 def judged(graph: Graph) -> tuple[Pairs, Links]:
-    return edge_links(make_problem(graph, "auto", 0.0, torch.device("cpu")), seed=0)
+    problem = make_problem(graph, "auto", 0.0, torch.device("cpu"))
+    return edge_links(problem.structure, problem.x, problem.device, seed=0)
 
 
 def test_planted_edges_are_found_without_labels(noisy: Graph, one_thread: None):

@@ -250,7 +250,7 @@ class WholeDomain(Domain):
 
     def edge_links(self, seed: int) -> tuple[Pairs, Links]:
         """Which edges look as if they were drawn by lot."""
-        return edge_links(self.problem, seed)
+        return edge_links(self.problem.structure, self.problem.x, self.problem.device, seed)
 
     def weighed_by(self, factors: NDArray[np.float32]) -> WholeDomain:
         """The same on the graph with each edge's weight times its factor [E]."""

@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...graph.structure import Structure
+from ...model.inputs import Block
 from ...model.problem import Problem
 from .beliefs import propagate_beliefs
 from .evidence import Evidence, looks
@@ -49,10 +51,10 @@ class Field:
     reliability: NDArray[np.float32]
 
 
-def edge_links(problem: Problem, seed: int) -> tuple[Pairs, Links]:
-    """The pairs of a problem, and which of them look as if they were drawn by lot."""
-    pairs = Pairs.of(problem.structure)
-    return pairs, judge_links(pairs, looks(problem, seed), seed)
+def edge_links(structure: Structure, x: Block, device: torch.device, seed: int) -> tuple[Pairs, Links]:
+    """The pairs of a graph with features x, and which of them look as if they were drawn by lot."""
+    pairs = Pairs.of(structure)
+    return pairs, judge_links(pairs, looks(structure, x, device, seed), seed)
 
 
 def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:

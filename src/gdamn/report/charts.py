@@ -51,9 +51,9 @@ def chart(height: float) -> Iterator[tuple[Axes, Callable[[str, str], Markup]]]:
         yield axes, lambda name, label: themed(figure, name, label)
 
 
-def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], validation: Mapping[str, Any]) -> Markup:
-    """A point per seed, with mean and standard deviation, for test and validation."""
-    rows = [("test", test, "first"), ("validation", validation, "second")]
+def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], second: str, validation: Mapping[str, Any]) -> Markup:
+    """A point per seed, with mean and standard deviation, for test and for what else is known, called ``second``."""
+    rows = [("test", test, "first"), (second, validation, "second")]
     rows = [row for row in rows if row[1]["mean"] is not None]
     with chart(0.95 + 0.6 * len(rows)) as (axes, svg):
         for at, (_, accuracy, role) in enumerate(rows):
@@ -71,7 +71,7 @@ def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], validation: Mappi
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.margins(x=0.08)
-        return svg("seeds", f"Accuracy of {len(seeds)} seeds on test and validation nodes")
+        return svg("seeds", f"Accuracy of {len(seeds)} seeds: {' and '.join(row[0] for row in rows)}")
 
 
 def matrix_chart(
@@ -258,7 +258,7 @@ def reference_chart(rows: Sequence[tuple[str, float, tuple[float, float], bool]]
             axes.axvline(100 * best, color=INKS["soft"], lw=1.2, ls=(0, (4, 3)))
         axes.set_yticks(range(len(rows)), [shortened(row[0], 34) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel("accuracy, %  (bars: 95 % intervals; dashed: best simple method)")
+        axes.set_xlabel("accuracy, %")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")

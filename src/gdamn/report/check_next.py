@@ -72,7 +72,8 @@ def to_check(fit: SeedFit, judged: Judged) -> ToCheck:
     odd = np.empty(0, np.int64)
     if fit.weights is not None:
         kept = both_ways(graph, fit.weights["hard"], edges.at) >= CUT_BELOW
-        odd = edges.at[kept & edges.looks_wrong][:ODD]
+        which = np.flatnonzero(kept & edges.looks_wrong)
+        odd = edges.at[which[np.argsort(-edges.probability[which], kind="stable")][:ODD]]
     confidence = np.where(graph.train_mask, np.inf, fit.probabilities.max(axis=1))
     nodes = np.argsort(confidence, kind="stable")[: min(UNCERTAIN, int((~graph.train_mask).sum()))]
     labels = np.empty(0, np.int64) if judged.labels is None else judged.labels.contradicted()[:LABELS]

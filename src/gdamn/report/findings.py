@@ -12,7 +12,7 @@ from ..estimators import accuracy
 from ..estimators.chosen_epoch import before_em_sentence
 from ..runs.text import mean_std, percent
 from . import sections
-from .judged_edges import FIRST, LOOKS_WRONG
+from .judged_edges import FIRST
 from .measures import degrees
 from .seed_fit import EVALUATED
 from .text import visible, whole
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 WARNING, NOTE = "warning", "note"
 """How much an alert matters."""
+
+HELD_OUT = "training labels, held out in turn,"
+"""What the accuracy is measured on where there is no other node."""
 
 ENOUGH_KNOWN = 20
 """Edges among the first ones whose labels are known, from which their share of wrong ones is measured."""
@@ -94,17 +97,19 @@ def how_accurate(run: RunFolder, results: Sequence[SeedResult]) -> Iterator[Find
     """The accuracy on test nodes, else on validation nodes, else the cross-fitted one."""
     name, spread = "test nodes", run.summary["test_accuracy"]
     if spread["mean"] is None:
-        name, spread = sections.judged(run, "validation nodes", "training labels, held out in turn,")
+        name, spread = sections.judged(run, "validation nodes", HELD_OUT)
     if spread["mean"] is None:
         yield Finding("No labelled node was held out, so the accuracy is not known.", "", "accuracy")
         return
     nodes = accuracy.nodes_at(spread, 0)
+    whose = " By the regressions that it starts from, as no node validates." if name == HELD_OUT else ""
     if len(results) > 1:
         text = f"{mean_std(spread['mean'], spread['std'])} of the {name} are predicted right."
-        yield Finding(text, f"Mean ± standard deviation over {len(results)} seeds, {accuracy.spread_nodes(spread)}.", "accuracy")
+        seeds = f"Mean ± standard deviation over {len(results)} seeds, {accuracy.spread_nodes(spread)}."
+        yield Finding(text, seeds + whose, "accuracy")
         return
-    right = f"{whole(spread['mean'] * nodes)} of {whole(nodes)} nodes, {ends(spread['mean'], nodes)}" if nodes else "One seed"
-    yield Finding(f"{percent(spread['mean'])} of the {name} are predicted right.", f"{right}.", "accuracy")
+    told = f"{whole(spread['mean'] * nodes)} of {whole(nodes)} nodes, {ends(spread['mean'], nodes)}." if nodes else ""
+    yield Finding(f"{percent(spread['mean'])} of the {name} are predicted right.", told + whose, "accuracy")
 
 
 def ends(share: float, n: int) -> str:
@@ -125,8 +130,14 @@ def wrong_edges(fit: SeedFit, edges: JudgedEdges) -> Iterator[Finding]:
     rests = calibration_of_edges(edges)
     if known >= ENOUGH_KNOWN:
         bad = int(edges.wrong[:first].sum())
-        told = f"{bad} of the first {known} are" if known == first else f"{bad} of {known} known ones among the first {first} are"
-        evidence = f"Measured on known labels ({ends(bad / known, known)}); expected were {100 * expected:.0f} %. {rests}"
+        told = (
+            f"{bad} of the first {known} are"
+            if known == first
+            else f"{bad} of {known} known ones among the first {first} are"
+        )
+        evidence = (
+            f"Measured on known labels ({ends(bad / known, known)}); expected were {100 * expected:.0f} %. {rests}"
+        )
     else:
         told = f"about {round(first * expected)} of the first {first} should be"
         evidence = f"Expected, not measured: the mean probability of the first {first}. {rests}"
@@ -146,7 +157,9 @@ def calibration_of_edges(edges: JudgedEdges) -> str:
     """What the probabilities of the edges rest on."""
     if edges.calibrated_on:
         return f"The probabilities are calibrated on {whole(edges.calibrated_on)} edges at validation nodes."
-    return "Too few edges at validation nodes calibrate the probabilities: they are the model's own, and often too high."
+    return (
+        "Too few edges at validation nodes calibrate the probabilities: they are the model's own, and often too high."
+    )
 
 
 def worst_confusion(results: Sequence[SeedResult], fit: SeedFit) -> Iterator[Finding]:
@@ -160,12 +173,18 @@ def worst_confusion(results: Sequence[SeedResult], fit: SeedFit) -> Iterator[Fin
     if not pairs:
         yield Finding(f"No {EVALUATED[fit.evaluated]} node was taken for another class.", "", "confusion")
         return
-    i, j = max(pairs, key=lambda pair: accuracy.interval(table[pair] / support[pair[0]], max(1, round(support[pair[0]])))[0])
+    i, j = max(
+        pairs, key=lambda pair: accuracy.interval(table[pair] / support[pair[0]], max(1, round(support[pair[0]])))[0]
+    )
     share, n = table[i, j] / support[i], max(1, round(support[i]))
     a, b = (visible(fit.graph.class_names[c], 40) for c in (i, j))
-    counted = f"{whole(table[i, j])} of {whole(support[i])} {EVALUATED[fit.evaluated]} nodes of class {a}, {ends(share, n)}"
+    counted = (
+        f"{whole(table[i, j])} of {whole(support[i])} {EVALUATED[fit.evaluated]} nodes of class {a}, {ends(share, n)}"
+    )
     mean = f"; mean over {len(tables)} seeds" if len(tables) > 1 else ""
-    yield Finding(f"{100 * share:.0f} % of class {a} are called {b}.", f"The surest confusion: {counted}{mean}.", "confusion")
+    yield Finding(
+        f"{100 * share:.0f} % of class {a} are called {b}.", f"The surest confusion: {counted}{mean}.", "confusion"
+    )
 
 
 def training_labels(judged: Judged) -> Iterator[Finding]:
@@ -199,7 +218,9 @@ def calibrated_or_not(results: Sequence[SeedResult]) -> Iterator[Finding]:
     else:
         opening = "The confidence means what it says"
     text = f"{opening}: {percent(sure)} on average, and {percent(right)} are right."
-    evidence = f"The mean distance by confidence (calibration error) is {percent(bins.error)}, {sections.pooled_nodes(bins)}."
+    evidence = (
+        f"The mean distance by confidence (calibration error) is {percent(bins.error)}, {sections.pooled_nodes(bins)}."
+    )
     yield Finding(text, evidence, "calibration")
 
 
@@ -237,7 +258,7 @@ def about_classes(results: Sequence[SeedResult], fit: SeedFit) -> Iterator[Alert
         support = table.sum(axis=1)
         lost = [
             c
-            for c in np.flatnonzero(support >= FEW_OF_CLASS)
+            for c in np.flatnonzero(support >= FEW_OF_CLASS).tolist()
             if c not in never and table[c, c] / support[c] < HARDLY_FOUND
         ]
         if lost:
@@ -280,5 +301,5 @@ def about_graph(fit: SeedFit, judged: Judged) -> Iterator[Alert]:
     if alone:
         yield Alert(NOTE, f"{whole(alone)} nodes have no edge; only their features tell what they are.", "overview")
     if len(judged.edges.at) and not judged.edges.calibrated_on:
-        text = f"The {LOOKS_WRONG:.0%} that an edge looks wrong at is the model's own: too few known edges calibrate it."
+        text = "How likely an edge is wrong is the model's own guess here: too few known edges calibrate it."
         yield Alert(NOTE, text, "doubtful-edges")

@@ -38,7 +38,7 @@ class GraphMap:
 
     Attributes:
         nodes: [M] node numbers.
-        place: [M, 2] in the unit disc.
+        place: [M, 2] from -1 to 1.
         edges: CSR entries of the edges between them, one per edge.
         before, after: how strong each is drawn, 0 to 1; ``after`` is None for a method without attention.
     """

@@ -1,7 +1,7 @@
 """Where the nodes of the map lie: a force layout that never looks at all pairs of nodes.
 
-Edges attract, all nodes repel. The repulsion is that of a field: nodes are counted on a grid, the field of the counts is
-a convolution (FFT), and every node takes its slope, as in particle-mesh codes. A coarse grid first, finer ones later.
+Edges attract, all nodes repel. The repulsion is that of a field: nodes are counted on a grid, the field of the counts
+is a convolution (FFT), and every node takes its slope, as in particle-mesh codes. A coarse grid first, then finer ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRAVITY = 0.02
 
 
 def layout(nodes: int, a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], seed: int = 0) -> Floats:
-    """[N, 2] positions within the unit disc, the same for the same graph and seed.
+    """[N, 2] positions from -1 to 1, the same for the same graph and seed.
 
     Args:
         a, b: [E] ends of the edges.
@@ -33,7 +33,7 @@ def layout(nodes: int, a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], 
     """
     if nodes < 2:
         return np.zeros((nodes, 2))
-    strength = np.bincount(a, weights, nodes) + np.bincount(b, weights, nodes)
+    strength = np.asarray(np.bincount(a, weights, nodes) + np.bincount(b, weights, nodes), np.float64)
     y = smooth_start(nodes, a, b, weights, strength, seed)
     mass = 1.0 + strength / max(float(strength.mean()), 1e-12)
     radius = np.sqrt(nodes)
@@ -48,13 +48,13 @@ def layout(nodes: int, a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], 
             most = 0.1 * radius * (1 - done / steps) ** 1.5 + 1e-3 * radius
             y = y + move / length * np.minimum(0.1 * length, most)
             done += 1
-    return in_unit_disc(y)
+    return in_unit_square(y)
 
 
 def smooth_start(
     nodes: int, a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], strength: Floats, seed: int
 ) -> Floats:
-    """[N, 2] close to the leading eigenvectors of D^-1 W: random positions, averaged over neighbours, made orthogonal."""
+    """[N, 2] close to leading eigenvectors of D^-1 W: random positions, averaged over neighbours, made orthogonal."""
     from scipy.sparse import csr_array
 
     w = csr_array((weights, (a, b)), shape=(nodes, nodes), dtype=np.float64)
@@ -94,7 +94,8 @@ def field(cells: int) -> Callable[[Floats, Floats], Floats]:
             counts += np.bincount((cell[:, 0] + i) * cells + cell[:, 1] + j, mass * share, cells * cells)
         padded = np.fft.rfft2(counts.reshape(cells, cells), s=(2 * cells, 2 * cells))
         potential = np.fft.irfft2(padded * spectrum, s=(2 * cells, 2 * cells))[:cells, :cells]
-        slope = np.stack(np.gradient(potential), axis=-1) / h
+        down, across = np.gradient(potential)
+        slope = np.stack([down, across], axis=-1) / h
         force = np.zeros_like(y)
         for i, j, share in corners:
             force -= slope[cell[:, 0] + i, cell[:, 1] + j] * share[:, None]
@@ -103,9 +104,8 @@ def field(cells: int) -> Callable[[Floats, Floats], Floats]:
     return repel
 
 
-def in_unit_disc(y: Floats) -> Floats:
-    """Centred, and scaled so that all but a hundredth of the nodes lie within; the rest is brought to the rim."""
-    y = y - np.median(y, axis=0)
-    distance = np.sqrt((y**2).sum(axis=1))
-    rim = max(float(np.quantile(distance, 0.99)), 1e-12)
-    return y / np.maximum(distance, rim)[:, None]
+def in_unit_square(y: Floats) -> Floats:
+    """Both coordinates from -1 to 1, on one scale; the outermost hundredth of the nodes is brought to the rim."""
+    low, high = np.quantile(y, [0.005, 0.995], axis=0)
+    half = max(float((high - low).max()) / 2, 1e-12)
+    return np.asarray(np.clip((y - (low + high) / 2) / half, -1.0, 1.0))

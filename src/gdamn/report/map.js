@@ -57,8 +57,8 @@
     paths = made;
   };
 
-  // ---- drawing, in units of the map: the unit disc
-  const scaleOf = (width, height) => (0.48 * Math.min(width, height)) * view.zoom;
+  // ---- drawing, in units of the map, which goes from -1 to 1
+  const scaleOf = (width, height) => (0.46 * Math.min(width, height)) * view.zoom;
   const radius = (zoom = view.zoom) => Math.max(2, Math.min(8, 150 / Math.sqrt(count))) * Math.min(3, Math.max(1, zoom ** 0.5));
   const outline = (context, number, px, py, r) => {
     const corners = cornersOf(number);

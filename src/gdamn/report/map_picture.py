@@ -104,8 +104,11 @@ def draw_nodes(axes: Axes, shown: Shown, drawn: GraphMap) -> None:
     size = float(np.clip(30_000 / max(len(drawn.nodes), 1), 6, 60))
     for number in np.unique(kinds).tolist():
         here = drawn.place[kinds == number]
-        look = {"color": COLOURS[number % len(COLOURS)], "marker": SHAPES[number // len(COLOURS) % len(SHAPES)]}
+        look: dict[str, Any] = {
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": SHAPES[number // len(COLOURS) % len(SHAPES)],
+        }
         label = shortened(graph.class_names[number], 24) if len(np.unique(kinds)) <= 40 else None
-        axes.scatter(*here.T, s=size, linewidths=0.3, edgecolors=INK, zorder=3, label=label, **look)
+        axes.scatter(here[:, 0], here[:, 1], s=size, linewidths=0.3, edgecolors=INK, zorder=3, label=label, **look)
     axes.set_xlim(-1.03, 1.03)
     axes.set_ylim(1.03, -1.03)

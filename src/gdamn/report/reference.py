@@ -36,12 +36,18 @@ def reference(run: RunFolder) -> dict[str, Any] | None:
     columns = ("method", "accuracy", "95 % interval", "labels")
     table = Table("Simple methods on the same labels", columns, rows, numeric=columns[1:])
     drawn = [
-        (visible(m["title"]), float(m["accuracy"]), (float(m["interval_95"][0]), float(m["interval_95"][1])), is_start(m))
+        (
+            visible(m["title"]),
+            float(m["accuracy"]),
+            (float(m["interval_95"][0]), float(m["interval_95"][1])),
+            is_start(m),
+        )
         for m in methods
     ]
     text = (
         "Every training label is held out in turn, and judged by models that have not seen it. gdamn’s start are the "
-        "regressions that it starts from without validation nodes."
+        "regressions that it starts from without validation nodes. Bars are 95 % intervals; the dashed line is the "
+        "best simple method."
     )
     own = own_row(run)
     if own is not None:

@@ -78,6 +78,7 @@ def write_run(
     if page.is_dir():
         raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
     explored_seed = run.best_seed(seed)
+    names = node_names(run, name)
     explored: SeedFit | None = None
     results = []
     for fit in read_seeds(run, watch):
@@ -86,7 +87,7 @@ def write_run(
             explored = fit
     assert explored is not None
     judged = check_next.judge(run, explored)
-    shown = Shown(explored, judged, check_next.to_check(explored, judged), node_names(run, name))
+    shown = Shown(explored, judged, check_next.to_check(explored, judged), names)
     io.write_text(page, make_page(run, results, shown, page, nodes))
     for path in pictures:
         write_picture(path, shown, make_map(explored, select(shown, Budget(), ())))

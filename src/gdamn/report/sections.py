@@ -63,7 +63,9 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
 
 def best_simple(run: RunFolder) -> tuple[str, str, str] | None:
     """The tile of the simple method of the highest accuracy; None for runs without a reference."""
-    methods = [m for m in (run.summary.get("reference") or {}).get("methods", ()) if m["name"] != "start" and m["interval_95"]]
+    methods = [
+        m for m in (run.summary.get("reference") or {}).get("methods", ()) if m["name"] != "start" and m["interval_95"]
+    ]
     if not methods:
         return None
     best = max(methods, key=lambda method: float(method["accuracy"]))
@@ -121,7 +123,7 @@ def seeds(run: RunFolder) -> dict[str, Any]:
         rows.append([(str(seed), seed), *cells_of, (str(epochs), epochs), (number(seconds, 1), seconds)])
     known = test["mean"] is not None or validation["mean"] is not None
     return {
-        "chart": charts.seeds_chart(numbers, test, validation) if known and len(numbers) > 1 else None,
+        "chart": charts.seeds_chart(numbers, test, name, validation) if known and len(numbers) > 1 else None,
         "table": Table("Accuracy by seed", columns, rows, numeric=columns),
     }
 
@@ -155,7 +157,7 @@ def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict
 
 
 def class_table(tables: Sequence[measures.Ints], names: Sequence[str]) -> Table:
-    """A row per class; over several seeds mean ± standard deviation, else with the interval that so many nodes allow."""
+    """A row per class: over several seeds mean ± standard deviation, of one its value with the 95 % interval."""
     measured = [(measures.f1(table), *measures.precision_recall(table)[::-1]) for table in tables]
     several = len(tables) > 1
     spreads = [measures.over_seeds([scores[at] for scores in measured]) for at in range(3)]
@@ -220,7 +222,8 @@ def calibration(bins: Calibration) -> Chart:
     """Confidence against accuracy."""
     text = (
         "Nodes are grouped by their confidence, the calibrated probability of the predicted class; on the dashed line "
-        "a model is right as often as it is sure. Bars are 95 % intervals (Wilson). The mean distance (expected calibration error) is "
+        "a model is right as often as it is sure. Bars are 95 % intervals (Wilson). The mean distance (expected "
+        "calibration error) is "
         f"{percent(bins.error)}, over {pooled_nodes(bins)}."
     )
     rows: list[list[Cell]] = []

@@ -242,7 +242,7 @@ def test_neighbours_can_be_walked_by_keyboard(pages: dict[str, Path], visit: Ope
     assert tab.locator("#found-title").inner_text() == f"Node {name}"
 
 
-@pytest.mark.parametrize("where", ["#suspicious", "#accuracy"])
+@pytest.mark.parametrize("where", ["#doubtful-edges", "#uncertain-nodes", "#classes"])
 def test_tables_are_sorted_by_any_column(pages: dict[str, Path], visit: Open, where: str) -> None:
     tab = visit(pages["run"])
     table = tab.locator(f"{where} table[data-sortable], {where} .tall table").last

@@ -17,6 +17,7 @@ from ..errors import ConfigError
 from ..using.ranking import pairs
 from . import check_next
 from .graph_map import MAP_NODES, make_map
+from .judged_edges import LOOKS_WRONG
 from .measures import CUT_BELOW, degrees
 from .sample import walked
 from .text import as_whole, ten_thousandths, thousandths, visible
@@ -106,10 +107,16 @@ def explorer(shown: Shown, budget: Budget, node_ids: Sequence[str] = ()) -> dict
         data["edges"]["before"] = thousandths(graph.weights[at])
     if fit.weights is not None:
         data["edges"] |= weight_columns(fit, at)
-    data["edges"]["wrong"] = as_whole(shown.judged.edges.by_entry(len(graph.indices))[at], 100)
+    data["edges"]["wrong"] = in_hundredths(shown.judged.edges.by_entry(len(graph.indices))[at])
     data["map"] = map_columns(make_map(fit, chosen), number_of, at)
     data["check"] = check_next.columns(fit, shown.judged, shown.lists, number_of, at)
     return data
+
+
+def in_hundredths(probability: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rounded, but on their side of ½: 51 or more for an edge that looks wrong."""
+    rounded, half = as_whole(probability, 100), round(100 * LOOKS_WRONG)
+    return np.where(probability > LOOKS_WRONG, np.maximum(rounded, half + 1), np.minimum(rounded, half))
 
 
 def map_columns(drawn: GraphMap, number_of: NDArray[np.int64], at: NDArray[np.int64]) -> dict[str, Any]:

@@ -7,6 +7,8 @@
   const LEAST_ZOOM = 0.5;
   const MOST_ZOOM = 60;
   const MATCHES = 20;
+  const QUICK = 6000; // edges that are drawn while something moves; all of them once it rests
+  const REST = 150; // milliseconds
   const NEAR = 14; // pixels around a node that count as a click on it
   const count = map.node.length;
   const x = map.x.map((value) => value / 1000);
@@ -15,7 +17,7 @@
   const drawnEdges = map.edge || edges.a.map((_, edge) => edge);
   const ends = drawnEdges.map((edge) => [placeOf.get(edges.a[edge]), placeOf.get(edges.b[edge])]);
   const wrong = drawnEdges.map(looksWrong);
-  const many = Math.max(0.12, Math.min(1, 3000 / Math.max(ends.length, 1))); // of many edges each is fainter
+  const many = Math.max(0.06, Math.min(0.8, 1500 / Math.max(ends.length, 1))); // of many edges each is fainter
   const canvas = byId("canvas");
   const slider = byId("when");
   const only = byId("wrong-only");
@@ -37,24 +39,28 @@
     colours.classes = [...Array(COLOURS).keys()].map((number) => get(`--class-${number}`));
   };
 
-  // ---- edges: one path per strength, made again when the slider moves
+  // ---- edges: sorted by strength again when the slider moves
   const time = () => (slider ? slider.value / 100 : 0);
   const strength = (at) => {
     const t = map.after ? time() : 0;
     return ((1 - t) * map.before[at] + t * (map.after ? map.after[at] : 0)) / 100;
   };
-  let paths = [];
-  const makePaths = () => {
-    const made = [[], []].map(() => Array.from({ length: LEVELS + 1 }, () => new Path2D()));
-    ends.forEach(([a, b], at) => {
+  let levels = []; // of right and wrong edges, those of each strength
+  const makeLevels = () => {
+    levels = [0, 1].map(() => Array.from({ length: LEVELS + 1 }, () => []));
+    ends.forEach((_, at) => {
       if (only.checked && !wrong[at]) return;
-      const level = Math.ceil(strength(at) * LEVELS);
-      if (!level) return;
-      const path = made[wrong[at] ? 1 : 0][level];
-      path.moveTo(x[a], y[a]);
-      path.lineTo(x[b], y[b]);
+      levels[wrong[at] ? 1 : 0][Math.ceil(strength(at) * LEVELS)].push(at);
     });
-    paths = made;
+  };
+  const strokeEdges = (context, list, px, py, each) => {
+    for (let at = 0; at < list.length; at += each) { // a path of each edge: browsers are slow with paths of very many
+      const [a, b] = ends[list[at]];
+      context.beginPath();
+      context.moveTo(px(a), py(a));
+      context.lineTo(px(b), py(b));
+      context.stroke();
+    }
   };
 
   // ---- drawing, in units of the map, which goes from -1 to 1
@@ -81,25 +87,22 @@
   const lookOf = new Map(present.map((number, at) => [number, repeated ? at : number]));
   const someUnknown = map.node.some((node) => nodes.label[node] < 0);
 
-  const paint = (context, width, height) => {
+  const paint = (context, width, height, each = 1) => {
     const scale = scaleOf(width, height);
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, width, height);
-    context.save();
-    context.translate(width / 2 + view.x, height / 2 + view.y);
-    context.scale(scale, scale);
-    paths.forEach((levels, marked) => {
-      context.strokeStyle = marked ? colours.wrong : colours.edge;
-      levels.forEach((path, level) => {
-        context.globalAlpha = Math.min(1, many * Math.sqrt(view.zoom) * (level / LEVELS) * (only.checked ? 2 : 1));
-        context.lineWidth = (0.6 + 0.9 * (level / LEVELS)) / scale;
-        context.stroke(path);
-      });
-    });
-    context.restore();
-    context.globalAlpha = 1;
     const px = (at) => width / 2 + view.x + scale * x[at];
     const py = (at) => height / 2 + view.y + scale * y[at];
+    levels.forEach((lists, marked) => {
+      context.strokeStyle = marked ? colours.wrong : colours.edge;
+      lists.forEach((list, level) => {
+        if (!level) return;
+        context.globalAlpha = Math.min(1, many * Math.sqrt(view.zoom) * (level / LEVELS) * each * (only.checked ? 2 : 1));
+        context.lineWidth = 0.6 + 0.9 * (level / LEVELS);
+        strokeEdges(context, list, px, py, each);
+      });
+    });
+    context.globalAlpha = 1;
     const r = radius();
     if (chosen !== null) {
       for (const at of touching[chosen]) {
@@ -147,7 +150,11 @@
     }
   };
   let waiting = false;
-  const redraw = () => {
+  let resting = 0;
+  const redraw = (quick = false) => {
+    clearTimeout(resting);
+    const each = quick ? Math.ceil(ends.length / QUICK) : 1;
+    if (each > 1) resting = setTimeout(() => redraw(), REST);
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
@@ -159,7 +166,7 @@
       if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
       const context = canvas.getContext("2d");
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      paint(context, width, height);
+      paint(context, width, height, each);
     });
   };
 
@@ -171,7 +178,7 @@
     view.x = dx - (dx - view.x) * by;
     view.y = dy - (dy - view.y) * by;
     view.zoom = zoom;
-    redraw();
+    redraw(true);
   };
   const showAll = () => {
     Object.assign(view, { zoom: 1, x: 0, y: 0 });
@@ -243,7 +250,7 @@
     } else {
       view.x += px - last[0];
       view.y += py - last[1];
-      redraw();
+      redraw(true);
     }
     pointers.set(event.pointerId, [px, py]);
   });
@@ -320,8 +327,8 @@
 
   // ---- slider, legend, words, picture
   const changed = () => {
-    makePaths();
-    redraw();
+    makeLevels();
+    redraw(true);
     if (slider) slider.setAttribute("aria-valuetext", slider.value === "0" ? "before" : slider.value === "100" ? "after" : `${slider.value} % of the way`);
   };
   if (slider) slider.addEventListener("input", changed);
@@ -359,5 +366,5 @@
   byId("map-tools").hidden = false;
   readColours();
   changed();
-  new ResizeObserver(redraw).observe(canvas);
+  new ResizeObserver(() => redraw()).observe(canvas);
 })();

@@ -81,7 +81,7 @@ def draw_edges(axes: Axes, shown: Shown, drawn: GraphMap, strength: Any, wrong: 
     at[drawn.nodes] = np.arange(len(drawn.nodes))
     ends = drawn.place[at[graph.rows[drawn.edges]]], drawn.place[at[graph.indices[drawn.edges]]]
     level = np.ceil(strength * LEVELS).astype(int)
-    many = max(0.12, min(1.0, 3000 / max(len(drawn.edges), 1)))  # of many edges each is fainter
+    many = max(0.06, min(0.8, 1500 / max(len(drawn.edges), 1)))  # of many edges each is fainter
     for marked, colour in ((False, EDGE), (True, WRONG)):
         for number in range(1, LEVELS + 1):
             chosen = (level == number) & (wrong == marked)

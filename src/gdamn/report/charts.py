@@ -123,7 +123,7 @@ def calibration_chart(bins: Calibration) -> Markup:
         axes.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1.2, color=INKS["soft"], label="perfectly calibrated")
         ends = np.array([interval(*pair) for pair in zip(accuracy.tolist(), bins.count[filled].tolist(), strict=True)])
         bars = np.abs(ends.T - accuracy)
-        look: dict[str, Any] = {"marker": "o", "ms": 6, "lw": 2, "color": INKS["first"], "elinewidth": 1.4}
+        look: dict[str, Any] = {"fmt": "o", "ms": 6, "color": INKS["first"], "elinewidth": 1.4}
         axes.errorbar(confidence, accuracy, yerr=bars, capsize=3, label="this model, 95 % interval", **look)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)

@@ -47,7 +47,7 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
     for key, name, what in SCORES:
         scores = run.summary.get(f"{part}_{key}")
         if scores is not None and scores["mean"] is not None:
-            rows.append((name, score_text(scores), f"{what}, {nodes}"))
+            rows.append((name, *score_tile(scores, f"{what}, {nodes}")))
     simple = best_simple(run)
     if simple is not None:
         rows.append(simple)
@@ -59,6 +59,14 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
         cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
         rows.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
     return rows
+
+
+def score_tile(scores: Mapping[str, Any], remark: str) -> tuple[str, str]:
+    """A score for a tile, and its remark: with the interval of one seed, where it has one."""
+    ends = (scores.get("interval_95") or [None])[0] if len(scores["per_seed"]) == 1 else None
+    if ends is None:
+        return score_text(scores), remark
+    return percent(scores["mean"]), f"{remark}, 95 % interval {100 * ends[0]:.1f}–{100 * ends[1]:.1f}"
 
 
 def best_simple(run: RunFolder) -> tuple[str, str, str] | None:

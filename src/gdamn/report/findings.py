@@ -299,7 +299,8 @@ def about_graph(fit: SeedFit, judged: Judged) -> Iterator[Alert]:
     """Nodes without edges, and edges whose probabilities nothing calibrates."""
     alone = int((degrees(fit.graph) == 0).sum())
     if alone:
-        yield Alert(NOTE, f"{whole(alone)} nodes have no edge; only their features tell what they are.", "overview")
+        have = "1 node has" if alone == 1 else f"{whole(alone)} nodes have"
+        yield Alert(NOTE, f"{have} no edge; only features tell what they are.", "overview")
     if len(judged.edges.at) and not judged.edges.calibrated_on:
         text = "How likely an edge is wrong is the model's own guess here: too few known edges calibrate it."
         yield Alert(NOTE, text, "doubtful-edges")

@@ -24,7 +24,7 @@ def reference(run: RunFolder) -> dict[str, Any] | None:
         return None
     verdicts = [known[what]["sentence"] for what in ("edges", "gdamn") if what in known]
     sentences = [visible(sentence, 600) for sentence in (*verdicts, *known.get("notes", ()))]
-    methods = [method for method in known.get("methods", ()) if method["interval_95"]]
+    methods = known.get("methods", ())
     if not methods:
         return {"sentences": sentences, "chart": None}
     rows: list[list[Cell]] = []
@@ -58,7 +58,7 @@ def reference(run: RunFolder) -> dict[str, Any] | None:
 
 def is_start(method: Any) -> bool:
     """Whether a row is what gdamn starts from."""
-    return bool(method["name"] == START)
+    return bool(method.get("name") == START)
 
 
 def own_row(run: RunFolder) -> tuple[str, float, tuple[float, float], bool] | None:

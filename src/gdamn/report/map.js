@@ -17,7 +17,6 @@
   const drawnEdges = map.edge || edges.a.map((_, edge) => edge);
   const ends = drawnEdges.map((edge) => [placeOf.get(edges.a[edge]), placeOf.get(edges.b[edge])]);
   const wrong = drawnEdges.map(looksWrong);
-  const many = Math.max(0.06, Math.min(0.8, 1500 / Math.max(ends.length, 1))); // of many edges each is fainter
   const canvas = byId("canvas");
   const slider = byId("when");
   const only = byId("wrong-only");
@@ -46,12 +45,15 @@
     return ((1 - t) * map.before[at] + t * (map.after ? map.after[at] : 0)) / 100;
   };
   let levels = []; // of right and wrong edges, those of each strength
+  let opacity = 1; // of many edges each is fainter
   const makeLevels = () => {
     levels = [0, 1].map(() => Array.from({ length: LEVELS + 1 }, () => []));
     ends.forEach((_, at) => {
       if (only.checked && !wrong[at]) return;
       levels[wrong[at] ? 1 : 0][Math.ceil(strength(at) * LEVELS)].push(at);
     });
+    const total = levels.flatMap((lists) => lists.slice(1)).reduce((sum, list) => sum + list.length, 0);
+    opacity = Math.max(0.06, Math.min(0.8, 1500 / Math.max(total, 1)));
   };
   const strokeEdges = (context, list, px, py, each) => {
     for (let at = 0; at < list.length; at += each) { // a path of each edge: browsers are slow with paths of very many
@@ -97,7 +99,7 @@
       context.strokeStyle = marked ? colours.wrong : colours.edge;
       lists.forEach((list, level) => {
         if (!level) return;
-        context.globalAlpha = Math.min(1, many * Math.sqrt(view.zoom) * (level / LEVELS) * each * (only.checked ? 2 : 1));
+        context.globalAlpha = Math.min(1, opacity * Math.sqrt(view.zoom) * (level / LEVELS) * each);
         context.lineWidth = 0.6 + 0.9 * (level / LEVELS);
         strokeEdges(context, list, px, py, each);
       });

@@ -28,7 +28,10 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f
 SHAPES = ("o", "s", "D", "^", "v")
 EDGE, WRONG, INK = "#6b7480", "#b3261e", "#16191d"
 LEVELS = 5
-"""Strengths that edges are drawn in; those of a strength make one path, which keeps an SVG small."""
+"""Strengths that edges are drawn in."""
+
+TOGETHER = 60
+"""Edges of one strength that make a path: an SVG stays small, and where many paths cross it is darker."""
 
 
 def check_suffix(path: Path) -> None:
@@ -81,16 +84,16 @@ def draw_edges(axes: Axes, shown: Shown, drawn: GraphMap, strength: Any, wrong: 
     at[drawn.nodes] = np.arange(len(drawn.nodes))
     ends = drawn.place[at[graph.rows[drawn.edges]]], drawn.place[at[graph.indices[drawn.edges]]]
     level = np.ceil(strength * LEVELS).astype(int)
-    many = max(0.06, min(0.8, 1500 / max(len(drawn.edges), 1)))  # of many edges each is fainter
+    many = max(0.06, min(0.8, 1500 / max(int((strength > 0).sum()), 1)))  # of many edges each is fainter
     for marked, colour in ((False, EDGE), (True, WRONG)):
         for number in range(1, LEVELS + 1):
-            chosen = (level == number) & (wrong == marked)
-            if not chosen.any():
-                continue
-            points = np.stack([end[chosen] for end in ends], axis=1).reshape(-1, 2)
-            codes = np.tile([Outline.MOVETO, Outline.LINETO], int(chosen.sum()))
+            chosen = np.flatnonzero((level == number) & (wrong == marked))
+            outlines = []
+            for some in np.array_split(chosen, -(-len(chosen) // TOGETHER)) if len(chosen) else ():
+                points = np.stack([end[some] for end in ends], axis=1).reshape(-1, 2)
+                outlines.append(Outline(points, np.tile([Outline.MOVETO, Outline.LINETO], len(some))))
             style: dict[str, Any] = {"edgecolors": colour, "facecolors": "none", "linewidths": 0.6}
-            lines = PathCollection([Outline(points, codes)], alpha=many * number / LEVELS, **style)
+            lines = PathCollection(outlines, alpha=many * number / LEVELS, **style)
             axes.add_collection(lines, autolim=False)
     axes.plot([], [], color=EDGE, lw=1, label="edge")
     axes.plot([], [], color=WRONG, lw=1, label="edge that looks wrong")

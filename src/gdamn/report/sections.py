@@ -71,9 +71,7 @@ def score_tile(scores: Mapping[str, Any], remark: str) -> tuple[str, str]:
 
 def best_simple(run: RunFolder) -> tuple[str, str, str] | None:
     """The tile of the simple method of the highest accuracy; None for runs without a reference."""
-    methods = [
-        m for m in (run.summary.get("reference") or {}).get("methods", ()) if m["name"] != "start" and m["interval_95"]
-    ]
+    methods = [m for m in (run.summary.get("reference") or {}).get("methods", ()) if m.get("name") != "start"]
     if not methods:
         return None
     best = max(methods, key=lambda method: float(method["accuracy"]))

@@ -84,7 +84,7 @@ def findings(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, judged
     """The answers, the most asked-for first."""
     found = (
         *how_accurate(run, results),
-        *wrong_edges(fit, judged.edges),
+        *wrong_edges(results, fit, judged.edges),
         *worst_confusion(results, fit),
         *training_labels(judged),
         *beside_simple_methods(run),
@@ -118,7 +118,7 @@ def ends(share: float, n: int) -> str:
     return f"95 % interval {100 * low:.1f}–{100 * high:.1f}"
 
 
-def wrong_edges(fit: SeedFit, edges: JudgedEdges) -> Iterator[Finding]:
+def wrong_edges(results: Sequence[SeedResult], fit: SeedFit, edges: JudgedEdges) -> Iterator[Finding]:
     """How many edges look wrong, and what becomes of the first ones."""
     total, count = len(edges.at), int(edges.looks_wrong.sum())
     if not total:
@@ -126,31 +126,23 @@ def wrong_edges(fit: SeedFit, edges: JudgedEdges) -> Iterator[Finding]:
     first = min(FIRST, total)
     how = f"{whole(count)} of {whole(total)} edges look wrong"
     expected = float(edges.probability[:first].mean())
-    known = int(edges.known[:first].sum())
+    which = edges.known[:first]
+    if not which.all():
+        which = which & ~edges.seen[:first]  # the answers that the model was given say nothing of the others
+    known, bad = int(which.sum()), int((which & edges.wrong[:first]).sum())
     rests = calibration_of_edges(edges)
     if known >= ENOUGH_KNOWN:
-        bad = int(edges.wrong[:first].sum())
-        told = (
-            f"{bad} of the first {known} are"
-            if known == first
-            else f"{bad} of {known} known ones among the first {first} are"
-        )
+        whose = "" if known == first else f"{known} known ones among the "
+        told = f"{bad} of {whose or 'the '}first {first} are"
         evidence = (
             f"Measured on known labels ({ends(bad / known, known)}); expected were {100 * expected:.0f} %. {rests}"
         )
     else:
         told = f"about {round(first * expected)} of the first {first} should be"
         evidence = f"Expected, not measured: the mean probability of the first {first}. {rests}"
-    cut = f" {whole(cut_of(fit))} edges were cut." if fit.weights is not None else ""
+    counts = next((result.edges for result in results if result.seed == fit.seed), None)
+    cut = "" if counts is None else f" {whole(counts.cut)} edges were cut."
     yield Finding(f"{how}; {told}.", f"{evidence} Wrong means: the ends are of two classes.{cut}", "doubtful-edges")
-
-
-def cut_of(fit: SeedFit) -> int:
-    """The edges that were cut."""
-    from .measures import EdgeCounts
-
-    assert fit.weights is not None
-    return EdgeCounts.of(fit.graph, fit.weights["hard"]).cut
 
 
 def calibration_of_edges(edges: JudgedEdges) -> str:

@@ -43,6 +43,7 @@ class JudgedEdges:
         calibrated_on: the edges that calibrated it; 0 where it is the model's own, 1 - q_i · q_j.
         known: [P] whether both labels are known, whatever the split.
         wrong: [P] whether they are known and differ.
+        seen: [P] whether both ends are training nodes, of which the model knows the answer.
     """
 
     at: NDArray[np.int64]
@@ -51,6 +52,7 @@ class JudgedEdges:
     calibrated_on: int
     known: NDArray[np.bool_]
     wrong: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
 
     @property
     def looks_wrong(self) -> NDArray[np.bool_]:
@@ -72,15 +74,16 @@ def judge_edges(fit: SeedFit) -> JudgedEdges:
     labels = graph.labels
     known = (labels[a] >= 0) & (labels[b] >= 0)
     wrong = known & (labels[a] != labels[b])
+    seen = graph.train_mask[a] & graph.train_mask[b]
     given, held_out = graph.train_mask | graph.val_mask, graph.val_mask
     calibrating = known & given[a] & given[b] & (held_out[a] | held_out[b])
     logits = logit(ranked.suspicion)
     sigmoid = fit_sigmoid(logits[calibrating], wrong[calibrating])
     if sigmoid is None:
-        return JudgedEdges(ranked.at, ranked.suspicion, ranked.differ, 0, known, wrong)
+        return JudgedEdges(ranked.at, ranked.suspicion, ranked.differ, 0, known, wrong, seen)
     slope, offset = sigmoid
     probability = 1 / (1 + np.exp(-(slope * logits + offset)))
-    return JudgedEdges(ranked.at, ranked.suspicion, probability, int(calibrating.sum()), known, wrong)
+    return JudgedEdges(ranked.at, ranked.suspicion, probability, int(calibrating.sum()), known, wrong, seen)
 
 
 def logit(values: NDArray[Any]) -> Floats:

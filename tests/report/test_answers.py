@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from own_tables import files
-from report_runs import FEW, HOSTILE, small_graph, write_run
+from report_runs import FEW, small_graph, write_run
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from typer.testing import CliRunner
@@ -48,7 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, graph: Graph, one_thread: N
 
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
-    return report.write_run(folder).read_text(encoding="utf-8")
+    pictures = [folder.parent / "map.png", folder.parent / "map.svg"]
+    return report.write_run(folder, pictures=pictures).read_text(encoding="utf-8")
 
 
 def words(text: str) -> str:
@@ -139,18 +140,23 @@ def test_named_data_sets_have_pictures_at_most() -> None:
         node_names(run, "title")
 
 
-def test_names_and_pictures_are_in_the_page_and_stay_names(
-    folder: Path, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = {str(node): HOSTILE[node % len(HOSTILE)] for node in range(80)}
-    monkeypatch.setattr(report_run, "node_names", lambda run, column: NodeNames(texts, (1, 3)))
-    text = report.write_run(folder, tmp_path / "named.html").read_text(encoding="utf-8")
-    assert text.count("<script") == 2
-    assert re.search(r'"picture": ?\["[0-9a-f]{3}"', text)
-    columns = NodeNames(texts, (1, 3)).columns(graph, np.array([0, 85]))
-    assert columns["name"] == [HOSTILE[0], ""]
+def test_pictures_have_a_sign_per_pixel(graph: Graph) -> None:
+    columns = NodeNames({"0": "\u202eA"}, (1, 3)).columns(graph, np.array([0, 85]))
+    assert columns["name"] == ["\\u202eA", ""]
     pixels = np.clip(np.rint(15 * graph.features[0]), 0, 15).astype(int)
     assert columns["picture"][0] == "".join(f"{pixel:x}" for pixel in pixels)
+
+
+def test_map_is_a_picture_too(folder: Path, graph: Graph, page: str) -> None:
+    png, svg = folder.parent / "map.png", folder.parent / "map.svg"
+    assert png.read_bytes()[:4] == b"\x89PNG"
+    text = svg.read_text(encoding="utf-8")
+    assert f"Before: {graph.num_edges} edges" in text
+    assert all(name in text for name in CLASSES)
+    assert not re.search(r"\bnan\b", text)
+    again = CliRunner().invoke(app, ["report", str(folder), "--map", str(svg)])
+    assert again.exit_code == 2
+    assert "exists; pass --force" in " ".join(again.output.split())
 
 
 def test_command_refuses_what_it_can_not_name_or_draw(folder: Path, tmp_path: Path) -> None:

@@ -1,20 +1,13 @@
-"""The map: its layout against exact sums, its sample, and its pictures."""
+"""The map: its layout against exact sums, and its sample."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
-from report_runs import FEW, HOSTILE, small_graph, write_run
-from typer.testing import CliRunner
 
-from gdamn.cli.root import app
 from gdamn.graph.graph import Graph
 from gdamn.report.layout import field, layout
 from gdamn.report.sample import walked
-from gdamn.runs import run as runs
 
 
 def cliques() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,20 +56,3 @@ def test_walks_meet_nodes_once_and_keep_neighbourhoods_together() -> None:
     assert kept > 0.7, "of nodes drawn by lot, 15 % would have their neighbour"
     assert np.array_equal(found, walked(graph, 300))
     assert len(walked(graph, 5000)) == 2000
-
-
-def test_map_is_a_picture_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
-    graph = small_graph(HOSTILE[:4], nodes=40)
-    monkeypatch.setattr(runs, "load_graph", lambda spec, root, seed: graph)
-    write_run(tmp_path / "run", graph, "gdamn", (0,), **FEW)
-    png, svg = tmp_path / "map.png", tmp_path / "map.svg"
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--map", str(png), "--map", str(svg)])
-    assert done.exit_code == 0, done.output
-    assert png.read_bytes()[:4] == b"\x89PNG"
-    text = svg.read_text(encoding="utf-8")
-    assert f"Before: {graph.num_edges} edges" in text
-    assert "<script" not in text
-    assert not re.search(r"\bnan\b", text)
-    again = CliRunner().invoke(app, ["report", str(tmp_path / "run"), "--map", str(svg)])
-    assert again.exit_code == 2
-    assert "exists; pass --force" in " ".join(again.output.split())

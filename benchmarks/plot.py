@@ -1,4 +1,4 @@
-"""docs/performance.png: epochs by data set, growth with the number of edges, and the kernels."""
+"""docs/evidence/performance.png: epochs by data set, growth with the number of edges, and the kernels."""
 
 from __future__ import annotations
 

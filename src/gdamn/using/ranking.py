@@ -38,7 +38,7 @@ def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most
     Where a model has judged the edges, the suspicion is σ(-logit e - logit r) of the evidence e and the reliability r,
     which counts the evidence twice: it knows nothing of labels that may be wrong themselves. Elsewhere it is
     1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability saturates where it
-    reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
+    reads them sharper (attention_temperature), and then orders edges badly (docs/evidence/after-training.md).
 
     Args:
         probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.

@@ -55,7 +55,8 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
 
-# The site of docs/ with warnings as errors, in build/site; a short fit makes the sample report.
+# The site of docs/ with warnings as errors, in build/site; it runs both notebooks, and a short
+# fit for the sample report.
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]' --constraint constraints.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -1,8 +1,8 @@
 """Pages of the site that are made when it is built, and links that hold on the site as they do in the repository.
 
 Made are the reference of the settings (from their dataclasses), the API reference (from docstrings) and a sample report
-(a short fit). A link that leaves ``docs`` leads to a copy of the file below ``repository``; a comment such as
-``<!-- code: model/attention.py: stable -->`` becomes the source of that function.
+(a short fit); the notebooks are run. A link that leaves ``docs`` leads to a copy of the file below ``repository``; a
+comment such as ``<!-- code: model/attention.py: stable -->`` becomes the source of that function.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import notebooks  # noqa: E402 - beside this file
+
 SOURCE = ROOT / "src" / "gdamn"
 LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([\w./-]+)(#[\w-]+)?\)")
 CODE = re.compile(r"<!-- code: ([\w/]+\.py): ([\w.]+) -->")
@@ -57,6 +60,7 @@ def missing(page: dict[str, str], folder: str) -> bool:
 def on_files(files: Files, config: Any) -> Files:
     """Add what is made here, and every file outside of docs that a page links to."""
     made = {"settings.md": settings_page(), "sample.md": sample_page(), "sample/report.html": sample_report()}
+    made |= {f"notebooks/{path.stem}.md": notebook_page(path) for path in sorted(notebooks.FOLDER.glob("*.ipynb"))}
     made |= {f"api/{name}.md": api_page(content) for name, content in API.items()}
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
@@ -108,6 +112,13 @@ def code_block(path: str, name: str) -> str:
     lines = text.splitlines()[nodes[0].lineno - 1 : nodes[0].end_lineno]
     inner = "\n".join("    " + line for line in ["```python", *lines, "```"])
     return f'??? note "`{path}`: `{name}`"\n\n{inner}\n'
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook that was run just now, and the way to its file."""
+    notebook = notebooks.read(path)
+    notebooks.run(notebook)
+    return f"{notebooks.as_markdown(notebook)}\n[Download this notebook]({path.name})\n"
 
 
 def api_page(content: str) -> str:

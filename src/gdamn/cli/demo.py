@@ -36,12 +36,13 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
         seed: seed of the split, of the noise and of the models.
         settings: settings per method, in place of its own.
     """
-    from .. import data
-    from ..estimators import registry as methods
-    from ..estimators.accuracy import short
-    from ..runs import run as runs
+    with progress.ProgressView(first=f"making the {DATASET} graph"):
+        from .. import data
+        from ..estimators import registry as methods
+        from ..estimators.accuracy import short
+        from ..runs import run as runs
 
-    graph = data.load(DATASET, seed=seed, noise=NOISE)
+        graph = data.load(DATASET, seed=seed, noise=NOISE)
     planted = int(graph.meta["planted"].sum()) // 2
     nodes = int(graph.test_mask.sum())
     display.sentence(

@@ -1,11 +1,14 @@
 """The pictures of the README and of the guides, drawn from fits on the digits that come with scikit-learn.
 
-python docs/pictures.py        # two minutes of one core; writes docs/pictures
+python docs/pictures.py        # three minutes of one core; writes docs/pictures
 """
 
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +36,24 @@ def main() -> None:
     weights = model.edge_weights_
     assert weights is not None
     FOLDER.mkdir(exist_ok=True)
+    by_command()
     with matplotlib.rc_context({**STYLE, "font.size": 11}):
         save(before_after(graph, *undirected(graph, weights)), "before-after")
         save(attention(graph, *undirected(graph, weights)), "hard-attention")
         save(few_labels(), "few-labels")
         save(label_next(), "label-next")
+
+
+def by_command() -> None:
+    """The pictures that commands draw, made smaller."""
+    with tempfile.TemporaryDirectory() as folder:
+        run, made = Path(folder) / "digits", Path(folder) / "made.png"
+        gdamn = [sys.executable, "-m", "gdamn"]
+        subprocess.run([*gdamn, "train", "digits", "--noise", "1", "--out", run], check=True, capture_output=True)
+        for name, command in {"explain": ["explain", run, "1553"], "inspect": ["inspect", "digits"]}.items():
+            subprocess.run([*gdamn, *command, "--plot", made, "--force"], check=True, capture_output=True)
+            image = Image.open(made).convert("RGB")
+            small(image.resize((880, round(image.height * 880 / image.width))), name)
 
 
 def undirected(graph: Any, weights: Any) -> tuple[Any, Any]:
@@ -126,10 +142,15 @@ def label_next() -> Figure:
 
 
 def save(figure: Figure, name: str) -> None:
-    """Write a PNG of 64 colours, which is small and the same each time."""
+    """Write a PNG, which is small and the same each time."""
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=110)
-    Image.open(drawn).convert("RGB").quantize(64).save(FOLDER / f"{name}.png", optimize=True)
+    small(Image.open(drawn).convert("RGB"), name)
+
+
+def small(image: Image.Image, name: str) -> None:
+    """Keep 64 colours."""
+    image.quantize(64).save(FOLDER / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ EDGE, CUT = "#7a8594", "#c4262e"
 
 INK, SOFT, FAINT = "#222222", "#6b6b6b", "#e3e3e3"
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with Matplotlib, so that every machine draws the same
     "axes.titlelocation": "left",
@@ -40,3 +40,9 @@ STYLE: dict[str, Any] = {
 def of_class(number: int) -> str:
     """The colour of a class."""
     return CLASSES[number % len(CLASSES)]
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return INK if 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18 else "#ffffff"

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from ..system.extras import need
-from . import display
+from . import display, progress
 from . import file_options as files
 from .options import Changes, DataOptions, DataRoot, Jobs, Noise, Refit, Split, Threads, TimeBudget
 from .parsing import parse_noise, parse_pairs
@@ -94,9 +94,10 @@ def compare(
     changed = parse_pairs("--set", settings or [])
     check_noise(noise, noise_kinds, rates)
 
-    from ..runs.compare import engine
-    from ..runs.execution import Execution
-    from .compare_noise import compare_under_noise, with_test_nodes
+    with progress.starting():
+        from ..runs.compare import engine
+        from ..runs.execution import Execution
+        from .compare_noise import compare_under_noise, with_test_nodes
 
     need("gdamn compare", "matplotlib")  # before the fits, not after them
     names, execution = engine.method_names(methods), Execution(jobs, threads, data_root, force, time_budget)

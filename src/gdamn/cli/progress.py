@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..fit.domains.ranks import environment
 from ..runs.text import percent
 from . import display
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
     from typing_extensions import Self
+
+    from ..runs.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,20 @@ class ProgressView:
     def reading(self, what: str, done: int, total: int) -> None:
         """Show how far a file is read; without a terminal nothing is shown, because no epoch has begun."""
         self.show(f"{what} {percent(done / max(total, 1))}")
+
+
+def starting() -> AbstractContextManager[Any]:
+    """Something to see while packages are imported; nothing where other processes show the same."""
+    return nullcontext() if environment.is_rank() else ProgressView(first="starting")
+
+
+def of_run(spec: RunSpec, jobs: int) -> ProgressView:
+    """The bar of a run: its seeds, and the epochs that its settings plan."""
+    from ..runs.run import make_estimator
+
+    view = ProgressView()
+    view.expect(len(spec.seeds), Plan.of(make_estimator(spec, spec.seeds[0]).settings), jobs)
+    return view
 
 
 class CountView(ProgressView):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,32 +63,30 @@ def train(
     force: options.ReplaceRun = False,
 ) -> None:
     """Train a method on a data set with one or more seeds and write models, predictions and a summary."""
-    columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
-    links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
-    several = workers > 1 or environment.is_rank()
-    with nullcontext() if environment.is_rank() else progress.ProgressView(first="starting"):
+    with progress.starting():
         from ..runs import run as runs
         from ..runs.execution import Execution
         from ..runs.ranks import team
 
-        reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
-        changed = parse_pairs("--set", settings or []) | files.chosen_options(device=device, budget=budget)
-        data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
-        spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
-        spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=spec.settings.get("beta") != "auto")
-        known: dict[str, Any] | bool = reference and not several and is_path(spec.dataset)
-        if spec.method == AUTO:
-            spec, decided = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
-            known = decided if reference else False
+    columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
+    links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
+    reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
+    changed = parse_pairs("--set", settings or []) | files.chosen_options(device=device, budget=budget)
+    data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
+    spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
+    spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=spec.settings.get("beta") != "auto")
+    several = workers > 1 or environment.is_rank()
+    known: dict[str, Any] | bool = not several and is_path(spec.dataset)
+    if spec.method == AUTO:
+        spec, known = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
     if workers > 1 and not environment.is_rank():
         raise typer.Exit(launch_ranks(spec, workers, jobs, timeout))
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
-        with progress.ProgressView() as view:
-            view.expect(len(spec.seeds), progress.Plan.of(runs.make_estimator(spec, spec.seeds[0]).settings), jobs)
+        with progress.of_run(spec, jobs) as view:
             run = partial(runs.run, progress=view.update, read_progress=view.reading)
-            summary = run(spec, folder, execution, group=group, reference=known)
+            summary = run(spec, folder, execution, group=group, reference=reference and known)
         show_run(summary, folder, data_root, as_json)
 
 

@@ -193,9 +193,10 @@ def label_noise_line(judged: Mapping[str, Any]) -> str:
 def noise_line(noise: Mapping[str, float]) -> str:
     """What became of the planted edges, in one sentence."""
     return (
-        f"Of {noise['planted']:.0f} planted edges {percent(noise['cut_share'])} were cut, "
+        f"Of {noise['planted']:,.0f} planted edges {percent(noise['cut_share'])} were cut, "
         f"of the true ones {percent(noise['true_kept_share'])} were kept "
-        f"(ROC-AUC of the hard attention {noise['hard_auc']:.3f}); edge weight between classes: "
+        f"(ROC-AUC of the hard attention, how likely an edge should be there: {noise['hard_auc']:.3f}); "
+        f"edge weight between classes: "
         f"{percent(noise['inter_class_weight_before'])} before, {percent(noise['inter_class_weight_after'])} after."
     )
 

@@ -56,7 +56,7 @@ BASELINES = ("logreg", "lpa", "sgc", "gcn", "appnp", "grand")
 STRANGERS = {"pagerank": "PageRankClassifier", "diffusion": "DiffusionClassifier"}
 METHODS = ("majority", "pagerank", "diffusion", *BASELINES, *OURS)
 CHANGED: dict[str, dict[str, Any]] = {"gcn": {"normalize": "unit", "weight_decay": 5e-3}}
-"""A rival's settings that were better than its defaults on labels of other seeds (docs/baselines.md)."""
+"""A rival's settings that were better than its defaults on labels of other seeds (docs/evidence/baselines.md)."""
 
 SAME = ("seed", "device", "threads")
 """Settings that don't tell two sets of defaults apart."""

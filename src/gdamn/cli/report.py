@@ -73,7 +73,7 @@ def report_of_training(run: Path, data_root: Path | None, quiet: bool) -> None:
             write_run(run, page, data_root=data_root)
     except Exception as problem:
         what = " ".join(str(problem).split()) or type(problem).__name__
-        display.note(f"The run is whole, but its report.html could not be made: {what}", stderr=True)
+        display.warning(f"The run is whole, but its report.html could not be made: {what}", stderr=True)
     else:
         if not quiet:
             display.note(f"Open {page} in a browser to see them.")

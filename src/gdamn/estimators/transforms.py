@@ -45,7 +45,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         loops: add a self-loop to every node, behind all edges, with its weight in the model. Its other attributes are
             those of the data's own self-loop, or 0 (None in lists) where they have none. Layers that add loops of
             weight 1, such as GCNConv, leave these as they are. Without it a node's own message outweighs its
-            neighbours' where they are doubtful, which measured better (docs/after-training.md).
+            neighbours' where they are doubtful, which measured better (docs/evidence/after-training.md).
     """
 
     def __init__(

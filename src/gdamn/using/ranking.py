@@ -41,7 +41,7 @@ def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most
     Where a model has judged the edges, they are ordered by doubt: log P(by lot) - λ (logit e + logit r) of the
     evidence e and the reliability r, which count little because natural edges join different classes, too. Elsewhere
     the suspicion is 1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability
-    saturates where it reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
+    saturates where it reads them sharper, and then orders edges badly (docs/evidence/after-training.md).
 
     Args:
         probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.

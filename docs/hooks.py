@@ -26,6 +26,7 @@ import notebooks  # noqa: E402 - beside this file
 
 SOURCE = ROOT / "src" / "gdamn"
 LINK = re.compile(r"\[([^\[\]]*)\]\((?!\w+:|#)([\w./-]+)(#[\w-]+)?\)")
+PROMPTS = re.compile(r"(?:<blockquote>\s*){3}<p>(.*?)</p>\s*(?:</blockquote>\s*){3}", re.DOTALL)
 CODE = re.compile(r"<!-- code: ([\w/]+\.py): ([\w.]+) -->")
 LATER = ("review.md",)
 """Pages that have a place in the navigation before they are written."""
@@ -99,6 +100,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"[{found[1]}]({os.path.relpath(f'repository/{path}', here)}{found[3] or ''})"
 
     return CODE.sub(lambda found: code_block(found[1], found[2]), LINK.sub(copied, markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Examples of docstrings (``>>>``) as code; Markdown takes them for quotes of quotes of quotes."""
+    return PROMPTS.sub(r'<div class="highlight"><pre><code>\1</code></pre></div>', html)
 
 
 def code_block(path: str, name: str) -> str:

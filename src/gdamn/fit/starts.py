@@ -11,7 +11,8 @@ from torch import Tensor
 
 from ..model.settings import Settings
 from .domains.domain import Domain
-from .field import Field
+from .field import Field, Links
+from .field.pairs import Pairs
 from .multihop import Opinion
 
 
@@ -26,8 +27,10 @@ class Starts:
         self.seed, self.judges = settings.seed, settings.judge_edges
         asked = settings.start == "evidence" or (self.judges and settings.start in ("auto", "multihop"))
         self.asked = asked and domain.has_field
-        found = domain.edge_links(self.seed) if self.asked and self.judges else None
-        self.pairs, self.links = found if found is not None else (None, None)
+        self.pairs: Pairs | None = None
+        self.links: Links | None = None
+        if self.asked and self.judges:
+            self.pairs, self.links = domain.edge_links(self.seed)
         self.plain = domain if self.kept is None else domain.weighed_by(self.kept)
         self._domains: dict[str, Domain] = {}
 

@@ -43,11 +43,12 @@ GRAPHS: dict[str, tuple[str, dict[str, Any]]] = {
     "actor": ("actor", {}),
     "chameleon": ("chameleon", {}),
     "digits + noise": ("digits", {"noise": 1.0}),
+    "cora + noise": ("cora", {"noise": 0.4}),
     "pubmed": ("pubmed", {}),
     "coauthor-cs": ("coauthor-cs", {}),
     "arxiv-2023": ("arxiv-2023", {}),
 }
-"""Name in the table: data set and its options. The planted edges of digits are those of the seed."""
+"""Name in the table: data set and its options. Planted edges are those of the seed."""
 
 LABELS = (5, 10, 20)
 OURS = ("gdamn", "gdamn-plus")

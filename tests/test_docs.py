@@ -61,7 +61,10 @@ AT_HAND = ("karate", "sbm", "digits")
 """Data sets that need no file of a benchmark."""
 
 PREPARED = {
-    "report.md": ["gdamn train cora --seeds 4"],
+    "report.md": [
+        "gdamn train cora --seeds 4",
+        "gdamn train nodes.csv --edges edges.csv --label topic --no-reference",
+    ],
     "label-next.md": ["gdamn train nodes.csv --edges edges.csv --label topic --no-reference"],
     "wrong-labels.md": ["gdamn train nodes.csv --edges edges.csv --label topic --no-reference"],
 }

@@ -24,6 +24,7 @@ ones). Both are tried; the one that explains more edges counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 
 from .evidence import BLOCK, Floats, unit
 from .pairs import Pairs
-from .reliability import fit_reliability
+from .reliability import Doubles, fit_reliability
 
 LOTS = ("nodes", "degrees")
 """How nodes are drawn: all alike, or as often as they have edges."""
@@ -114,7 +115,8 @@ def _judged(pairs: Pairs, u: Floats, drawn: str, generator: np.random.Generator)
     share, lot = 0.0, np.zeros(count)
     for _ in range(ROUNDS if len(lots[0]) >= FEWEST_EDGES else 0):
         at_edges, at_lots = columns(pairs, u, trust, (pairs.left, pairs.right), trust), columns(pairs, u, trust, lots)
-        of_edges, of_lots = log_ratios(at_edges, at_lots, learned)
+        ratio = log_ratio(at_edges[learned], at_lots)
+        of_edges, of_lots = ratio(at_edges), ratio(at_lots)
         share = share_by_lot(of_edges, of_lots)
         lot = share * np.exp(-np.clip(of_edges, -60, 60))
         trust = np.maximum(1 - lot, LEAST_TRUST).astype(np.float32)
@@ -135,7 +137,7 @@ def draw_pairs(pairs: Pairs, drawn: str, generator: np.random.Generator) -> tupl
 
 def columns(
     pairs: Pairs, u: Floats, trust: Floats, ends: tuple[NDArray[np.int64], NDArray[np.int64]], own: Floats | None = None
-) -> NDArray[np.float64]:
+) -> Doubles:
     """[K, 12] what speaks for an edge between the ends.
 
     Args:
@@ -163,21 +165,22 @@ def columns(
     return np.hstack([z, z * z])
 
 
-def log_ratios(
-    at_edges: NDArray[np.float64], at_lots: NDArray[np.float64], learned: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """log L of the edges [M] and of the drawn pairs [K], by a regression on some of the edges and all drawn pairs."""
-    sample = np.concatenate([at_edges[learned], at_lots])
+def log_ratio(at_edges: Doubles, at_lots: Doubles) -> Callable[[Doubles], Doubles]:
+    """log L as a function of the columns [K, 12], by a regression that tells edges from drawn pairs."""
+    sample = np.concatenate([at_edges, at_lots])
     mean, deviation = sample.mean(0), sample.std(0)
     scale = np.where(deviation > 1e-9, deviation, np.inf)
-    target = np.concatenate([np.ones(len(learned), np.float32), np.zeros(len(at_lots), np.float32)])
+    target = np.concatenate([np.ones(len(at_edges), np.float32), np.zeros(len(at_lots), np.float32)])
     w = fit_reliability((sample - mean) / scale, target)
-    odds = np.log(len(learned) / len(at_lots))
-    edges, lots = (np.einsum("mk,k->m", (z - mean) / scale, w[:-1]) + w[-1] - odds for z in (at_edges, at_lots))
-    return edges, lots
+    odds = np.log(len(at_edges) / len(at_lots))
+
+    def of(z: Doubles) -> Doubles:
+        return np.asarray(np.einsum("mk,k->m", (z - mean) / scale, w[:-1]) + w[-1] - odds)
+
+    return of
 
 
-def share_by_lot(of_edges: NDArray[np.float64], of_lots: NDArray[np.float64]) -> float:
+def share_by_lot(of_edges: Doubles, of_lots: Doubles) -> float:
     """ε: the least ratio of edges to drawn pairs below a threshold, less its error."""
     shares = []
     for threshold in np.quantile(of_lots, QUANTILES):

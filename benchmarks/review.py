@@ -6,7 +6,7 @@ python benchmarks/review.py --table                the tables of what is there
 
 An oracle knows every label, and answers what it is asked:
 
-nodes review    nodes in the order of ``gdamn review``'s queue (the rule ``diverse``), each labelled
+nodes review    nodes in the order of ``gdamn review``'s queue, each labelled
 nodes random    nodes drawn at random from the same pool, each labelled
 edges review    edges in the order of the queue (suspicion times influence): right where the ends have one class
 edges random    edges drawn at random, answered in the same way
@@ -134,7 +134,9 @@ def asked(graph: Graph, model: GDAMN, arm: str, count: int, before: Decisions, s
     predictions = of_fit(model, now)
     nodes: NDArray[Any]
     if order == "review":
-        nodes = np.array([item["ends"][0] for item in node_queue(predictions, share[0]).items] if share[0] else [], int)
+        nodes = np.array(
+            [item["ends"][0] for item in node_queue(model, predictions, share[0]).items] if share[0] else [], int
+        )
         queue = edge_queue(model, predictions, share[1] + len(known)).items if share[1] else []
         edges = [item["ends"] for item in queue]
     else:

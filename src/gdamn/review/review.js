@@ -18,7 +18,11 @@
     return element;
   };
   const named = new Map(about.classes); // as it is shown: what draws nothing is spelled out
-  const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+  const percent = (share, digits = 0) => {
+    const text = (100 * share).toFixed(digits);
+    return Number(text) === 100 && share < 1 ? `> ${(100 - 10 ** -digits).toFixed(digits)} %` : `${text} %`;
+  };
+  const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
   const say = (text) => { byId("status").textContent = text; };
 
   // ---- theme
@@ -124,7 +128,7 @@
     for (const [name, share] of node.opinions) {
       const row = make("div", make("span", name), { class: "share" });
       const bar = make("i");
-      bar.style.width = percent(share, 1);
+      bar.style.width = `${100 * share}%`;
       row.append(make("span", bar, { class: "track", "aria-hidden": "true" }), make("span", percent(share, 1)));
       block.append(row);
     }
@@ -133,7 +137,7 @@
   const end = (node) => {
     const block = make("div", make("h3", make("bdi", node.name)), { class: "end" });
     const part = node.training_label === null ? SPLITS[node.split] ?? node.split : `training label: ${node.training_label}`;
-    const many = node.degree === 1 ? "1 neighbour" : `${node.degree.toLocaleString("en")} neighbours`;
+    const many = counted(node.degree, "neighbour");
     block.append(make("p", `${part} · ${many}`));
     if (node.image) block.append(picture(node.image, node.name));
     block.append(opinions(node));
@@ -151,10 +155,9 @@
   // ---- the page
   const texts = (item) => {
     if (item.kind === "edge") {
-      const shared = item.shared === 1 ? "1 neighbour" : `${item.shared} neighbours`;
       return [
         `Does the edge ${item.nodes[0].name} – ${item.nodes[1].name} belong here?`,
-        `Right: the two go together, as nodes of one class do. Wrong edges are cut. Suspicion ${percent(item.suspicion)}; they share ${shared}.`,
+        `Right: the two go together, as nodes of one class do. Wrong edges are cut. Suspicion ${percent(item.suspicion)}; they share ${counted(item.shared, "neighbour")}.`,
       ];
     }
     if (item.kind === "label") {
@@ -165,7 +168,7 @@
     }
     return [
       `What is ${item.nodes[0].name}?`,
-      `Predicted: ${named.get(item.predicted)} (${percent(item.confidence)}), then ${named.get(item.second)} (${percent(item.second_probability)}). It stands for ${item.stands_for} nodes without a label.`,
+      `Predicted: ${named.get(item.predicted)} (${percent(item.confidence)}), then ${named.get(item.second)} (${percent(item.second_probability)}). It stands for ${counted(item.stands_for, "node")} without a label.`,
     ];
   };
   const button = (key, text, act, disabled = false) => {
@@ -200,7 +203,9 @@
       element.addEventListener("click", () => turn(name));
       return element;
     });
-    byId("queues").replaceChildren(...found);
+    const hint = make("p", make("kbd", "Q"), { id: "hint" });
+    hint.append("next queue");
+    byId("queues").replaceChildren(...found, hint);
     if (inside) found[Object.keys(state.queues).indexOf(state.queue)].focus();
   };
   const tile = (title, value, remark) => {
@@ -250,7 +255,9 @@
   byId("command").textContent = about.next;
   byId("class").replaceChildren(...about.classes.map(([name, text]) => make("option", text, { value: name })));
   showChanges();
-  working("state", undefined, about.warning ?? "");
+  byId("warning").textContent = about.warning ?? "";
+  byId("warning").hidden = !about.warning;
+  working("state");
 
   // What another tab decided: the same item may be done, and the counts are others.
   const look = async () => {

@@ -6,7 +6,7 @@ how much is at stake, too: an edge that carries nothing into an uncertain node i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,13 @@ MOST = 200
 """Items of a queue: more than anybody answers before training again."""
 
 
+RULE = "coverage"
+"""How nodes to label are chosen (estimators/suggestions.py)."""
+
+LEAST = 1e-3
+"""No edge weighs less than this share of what it does."""
+
+
 @dataclass(frozen=True)
 class Queue:
     """Items to decide about, the most useful first.
@@ -47,7 +54,7 @@ def make_queues(model: NodeClassifier, predictions: Predictions, most: int = MOS
     return {
         "edges": edge_queue(model, predictions, most),
         "labels": label_queue(model, predictions.graph, most),
-        "nodes": node_queue(predictions, most),
+        "nodes": node_queue(model, predictions, most),
     }
 
 
@@ -109,15 +116,28 @@ def label_queue(model: NodeClassifier, graph: Graph, most: int = MOST) -> Queue:
     return Queue(items, "" if items else "No training label is contradicted.")
 
 
-def node_queue(predictions: Predictions, most: int = MOST) -> Queue:
-    """Nodes whose label would help most, the most useful first."""
+def node_queue(model: NodeClassifier, predictions: Predictions, most: int = MOST) -> Queue:
+    """Nodes whose label would help most, the most useful first: those that stand for many others.
+
+    Nodes are alike where their neighbourhoods are. Where the model has judged its edges (fit/field), each edge counts as
+    far as it is trusted: on noisy graphs that, and the rule ``coverage``, gained most (docs/review.md).
+    """
     try:
-        table = suggest(predictions, most)
+        table = suggest(replace(predictions, graph=trusted(predictions.graph, model)), most, RULE)
     except GraphError as problem:
         return Queue(note=str(problem))
     number_of = {name: at for at, name in enumerate(predictions.graph.node_ids.tolist())}
     rows = [{name: plain(values[number]) for name, values in table.items()} for number in range(len(table["node"]))]
     return Queue([{**row, "kind": "node", "node": str(row["node"]), "ends": [number_of[row["node"]]]} for row in rows])
+
+
+def trusted(graph: Graph, model: NodeClassifier) -> Graph:
+    """The graph whose edges weigh as much as the model trusts them; as it is where the model has not judged them."""
+    judged = model.state_.judged
+    if judged is None:
+        return graph
+    reliability = np.maximum(judged[1], LEAST).astype(np.float32)
+    return replace(graph, weights=reliability if graph.weights is None else graph.weights * reliability)
 
 
 def plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """What a person's decisions are worth: accuracy after 0, 20, 50 and 100 of them, against as many at random.
 
 python benchmarks/review.py                        all that is missing, with GDAMN_DATA set to the data
-python benchmarks/review.py --seeds 1 --graphs "cora + 0.4" --arms "nodes review,nodes random"
+python benchmarks/review.py --seeds 1 --graphs "cora + 0.4 / 2 a class" --arms "nodes review,nodes random"
 python benchmarks/review.py --table                the tables of what is there
 
 An oracle knows every label, and answers what it is asked:
@@ -41,7 +41,10 @@ from gdamn.using.ranking import pairs
 
 HERE = Path(__file__).resolve().parent
 
-GRAPHS: dict[str, tuple[str, float, int]] = {"cora + 0.4": ("cora", 0.4, 5), "digits + 1": ("digits", 1.0, 2)}
+GRAPHS: dict[str, tuple[str, float, int]] = {
+    f"{dataset} + {noise:g} / {labels} a class": (dataset, noise, labels)
+    for dataset, noise, labels in (("cora", 0.4, 2), ("cora", 0.4, 5), ("digits", 1.0, 2))
+}
 """Name in the table: data set, planted edges per edge, training nodes a class."""
 
 STEPS = (0, 20, 50, 100)
@@ -134,9 +137,8 @@ def asked(graph: Graph, model: GDAMN, arm: str, count: int, before: Decisions, s
     predictions = of_fit(model, now)
     nodes: NDArray[Any]
     if order == "review":
-        nodes = np.array(
-            [item["ends"][0] for item in node_queue(model, predictions, share[0]).items] if share[0] else [], int
-        )
+        suggested = node_queue(model, predictions, share[0]).items if share[0] else []
+        nodes = np.array([item["ends"][0] for item in suggested], np.int64)
         queue = edge_queue(model, predictions, share[1] + len(known)).items if share[1] else []
         edges = [item["ends"] for item in queue]
     else:

@@ -119,6 +119,22 @@ def test_the_command_serves_until_it_is_stopped(copied: Path) -> None:
     assert [row.verdict for row in Decisions.read(log).rows] == ["wrong"]
 
 
+def test_training_says_what_it_made_of_decisions_and_refuses_bad_ones(tmp_path: Path) -> None:
+    log, out = tmp_path / "decisions.csv", tmp_path / "run"
+    log.write_text("time,kind,node,other,verdict,label\nt,edge,0,1,wrong,\nt,edge,0,2,right,\n")
+    settings = ["--set", "epochs=2", "--method", "gcn", "--out", str(out), "--decisions", str(log)]
+    result = CliRunner().invoke(app, ["train", "karate", *settings], env={"COLUMNS": "400"})
+    assert result.exit_code == 0, result.output
+    assert "Decisions: edges confirmed 1, cut 1; labels corrected 0, added 0, dropped 0." in result.output
+    assert "The 1 confirmed edges are in the graph and count as any other" in result.output
+    log.write_text(log.read_text() + "t,edge,0,99,wrong,\n")
+    result = CliRunner().invoke(app, ["train", "karate", *settings, "--force"], env={"COLUMNS": "400"})
+    assert result.exit_code == 2
+    assert f"Row 4 of '{log}' names the node '99'" in result.output
+    result = CliRunner().invoke(app, ["review", str(out), "--port", "70000"])
+    assert result.exit_code == 2
+
+
 def test_what_cannot_be_reviewed_gets_one_sentence(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["review", str(tmp_path / "none"), "--no-open"])
     assert result.exit_code == 2

@@ -43,11 +43,12 @@ def review(
 
 def serve(server: ReviewServer, open_page: bool) -> None:
     """Answer until Ctrl-C."""
+    import threading
     import webbrowser
 
     with server:
-        if open_page:
-            webbrowser.open(server.address)
+        if open_page:  # beside the server: some browsers keep whoever started them waiting
+            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -55,14 +55,15 @@ def check_log(spec: RunSpec, out: Path) -> None:
     if decisions is None or not is_there(out / LOG):
         return
     held = Decisions.read(out / LOG)
-    if held.beginning(len(decisions)).rows != decisions.rows:
+    shared = min(len(held), len(decisions))  # one of them may have gone on
+    if held.rows[:shared] != decisions.rows[:shared]:
         raise OutputError(f"'{out / LOG}' holds other decisions; train with it, or choose another --out.")
 
 
 def keep_log(spec: RunSpec, out: Path) -> None:
     """Begin the folder's own log with the decisions of the run, so that a review goes on from them."""
     decisions = decisions_of(spec)
-    if decisions is None or is_there(out / LOG):
+    if decisions is None or (is_there(out / LOG) and len(Decisions.read(out / LOG)) >= len(decisions)):
         return
     io.write_text(out / LOG, "".join(map(row_text, (COLUMNS, *decisions.rows))))
 

@@ -119,8 +119,8 @@ def label_queue(model: NodeClassifier, graph: Graph, most: int = MOST) -> Queue:
 def node_queue(model: NodeClassifier, predictions: Predictions, most: int = MOST) -> Queue:
     """Nodes whose label would help most, the most useful first: those that stand for many others.
 
-    Nodes are alike where their neighbourhoods are. Where the model has judged its edges (fit/field), each edge counts as
-    far as it is trusted: on noisy graphs that, and the rule ``coverage``, gained most (docs/review.md).
+    Nodes are alike where their neighbourhoods are. Where the model has judged its edges (fit/field), each edge counts
+    as far as it is trusted: on noisy graphs that, and the rule ``coverage``, gained most (docs/review.md).
     """
     try:
         table = suggest(replace(predictions, graph=trusted(predictions.graph, model)), most, RULE)

@@ -145,6 +145,12 @@ def test_training_with_the_decisions_closes_the_loop(session: Session, copied: P
     assert ("node", node["node"], None) not in decided
     assert after.state()["undoable"] is False  # what it was trained with stands
     assert after.ending() == "Nothing was decided."
+    (again / "decisions.csv").rename(again / "kept.csv")
+    session.path.unlink()
+    with pytest.raises(GdamnError, match="There is no file"):
+        open_session(again, None, None, 20)
+    (again / "kept.csv").rename(again / "decisions.csv")  # its own copy will do
+    assert open_session(again, None, None, 20).changes == {**after.changes, "from": None, "changed": None}
 
 
 def test_a_log_that_cannot_be_read_is_refused_first(copied: Path) -> None:

@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..estimators.accuracy import measured
 from ..graph.decisions import COLUMNS, Decisions, Item, Row, complete_text, row_text
 from ..report.text import visible
-from ..runs.decided import LOG, came_from
+from ..runs.decided import LOG, came_from, keep_log
 from ..system.io import append_text
 from ..system.reading import is_there
 from ..using.queues import QUEUES, make_queues
@@ -39,6 +39,7 @@ class Session:
         self.folder, self.seed, self.path = folder, seed, folder.path / LOG
         self._lock = threading.Lock()
         self.trained_with = int(folder.spec.decisions.get("rows", 0))
+        keep_log(folder.spec, folder.path)  # what the run was trained with stands before what is decided now
         self.log()  # a log that can't be read is refused before the work begins
         predictions = folder.predictions(seed)
         self.graph: Graph = predictions.graph

@@ -41,6 +41,13 @@ def decisions_of(spec: RunSpec) -> Decisions | None:
     return decisions
 
 
+def at_hand(spec: RunSpec, folder: Path) -> RunSpec:
+    """The run with the copy of its decisions that its folder has, where the log that it was trained with is gone."""
+    if not spec.decisions or is_there(Path(spec.decisions["path"])) or not is_there(folder / LOG):
+        return spec
+    return replace(spec, decisions={**spec.decisions, "path": str((folder / LOG).resolve())})
+
+
 def with_decisions(graph: Graph, spec: RunSpec) -> Graph:
     """The graph that a seed of the run learns from."""
     from ..graph.decided import decided

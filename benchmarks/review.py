@@ -13,11 +13,12 @@ edges random    edges drawn at random, answered in the same way
 mixed review    half and half: nodes and edges in the orders of the queues
 mixed random    the same numbers of nodes and of edges, drawn at random
 
-Queues are made anew, from a fit with all decisions so far, after 20 and after 50 decisions. A fit is
-``GDAMN(start="evidence").fit(graph, decisions=...)``; both arms of a kind start from the same fit. The graphs have
-planted edges between classes; training nodes are few, drawn at random for each class, and there are no validation
-nodes. Accuracy is that of a set of test nodes, the same for all arms of a seed, whose labels are neither asked for nor
-suggested. Edges may end there. Every fit is kept in review.json, and not made again.
+Queues are made anew, from a fit with all decisions so far, after 20 and after 50 decisions; both arms of a kind start
+from the same fit. There are two learners. ``regressions`` are those of fit/multihop that a fit without validation nodes
+starts from, with edges judged by fit/field; ``GDAMN`` is a whole fit, ``GDAMN(start="evidence").fit(graph,
+decisions=...)``. The graphs have planted edges between classes; training nodes are few, drawn at random for each class,
+and there are no validation nodes. Accuracy is that of a set of test nodes, the same for all arms of a seed, whose
+labels are neither asked for nor suggested. Edges may end there. Every fit is kept in review.json, and not made again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +36,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gdamn import GDAMN, Decisions, Graph, load
-from gdamn.estimators.predictions import of_fit
+from gdamn.estimators.predictions import Predictions, of_fit, split_names
+from gdamn.fit.field import edge_field
+from gdamn.fit.multihop import multihop_opinion
+from gdamn.fit.training import reproducible_threads
+from gdamn.graph.decided import decided
 from gdamn.graph.decisions import Row
+from gdamn.model.fitted_state import FittedState
+from gdamn.model.problem import choose_device, make_problem
+from gdamn.model.temperature import Temperature
 from gdamn.system.io import write_text
 from gdamn.using.queues import edge_queue, node_queue
 from gdamn.using.ranking import pairs
@@ -48,7 +58,19 @@ GRAPHS: dict[str, tuple[str, float, int]] = {
 """Name in the table: data set, planted edges per edge, training nodes a class."""
 
 SETTINGS: dict[str, Any] = {"start": "evidence"}
-"""All others have their defaults. The start on edges that are judged first; the default is for graphs of any kind."""
+"""Of GDAMN; all others have their defaults."""
+
+Key = tuple[str, str, int, str]
+"""Learner, graph, seed and arm."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the queues are made from: of the model its state, and its predictions."""
+
+    state_: FittedState
+    predictions: Predictions
+
 
 STEPS = (0, 20, 50, 100)
 ARMS = tuple(f"{kind} {order}" for kind in ("nodes", "edges", "mixed") for order in ("review", "random"))
@@ -62,7 +84,7 @@ def main() -> None:
     for seed in range(0 if arguments.table else arguments.seeds):
         for name in arguments.graphs:
             for arm in arguments.arms:
-                review(name, seed, arm, kept, arguments.out)
+                review((arguments.learner, name, seed, arm), kept, arguments.out)
     print(table(kept["fits"]))
 
 
@@ -70,15 +92,18 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", type=lambda text: text.split(","), default=list(GRAPHS))
     parser.add_argument("--arms", type=lambda text: text.split(","), default=list(ARMS))
+    parser.add_argument("--learner", choices=list(LEARNERS), default="regressions")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
     parser.add_argument("--out", type=Path, default=HERE / "review.json")
     return parser.parse_args()
 
 
-def review(name: str, seed: int, arm: str, kept: dict[str, Any], out: Path) -> None:
+def review(what: Key, kept: dict[str, Any], out: Path) -> None:
     """All steps of one arm that are missing; rows that an earlier run decided are taken from the file."""
-    done = {one["decisions"]: one for one in kept["fits"] if key(one) == (name, seed, arm)}
+    learner, name, seed, arm = what
+    fitted = LEARNERS[learner]
+    done = {one["decisions"]: one for one in kept["fits"] if key(one) == what}
     if set(done) >= set(STEPS):
         return
     graph, decisions, model = few_labels(name, seed), Decisions(), None
@@ -94,21 +119,21 @@ def review(name: str, seed: int, arm: str, kept: dict[str, Any], out: Path) -> N
         if step in done:
             continue
         begun = time.process_time()
-        first = next((o for o in kept["fits"] if key(o)[:2] == (name, seed) and o["decisions"] == 0), None)
+        first = next((one for one in kept["fits"] if key(one)[:3] == what[:3] and one["decisions"] == 0), None)
         if step == 0 and first is not None:  # all arms begin with the same fit
             result = {"test": first["test"], "seconds": first["seconds"]}
         else:
             model = fitted(graph, decisions, seed)
-            right = (model.predict(names=False) == graph.labels)[graph.test_mask]
+            right = (model.predictions.predicted == graph.labels)[graph.test_mask]
             result = {"test": round(float(right.mean()), 4), "seconds": round(time.process_time() - begun, 1)}
-        about = {"graph": name, "seed": seed, "arm": arm, "decisions": step, **result}
+        about = {"learner": learner, "graph": name, "seed": seed, "arm": arm, "decisions": step, **result}
         kept["fits"].append({**about, "rows": [list(row) for row in rows] if step else []})
         write(out, kept)
         print(about, flush=True)
 
 
-def key(one: dict[str, Any]) -> tuple[str, int, str]:
-    return one["graph"], one["seed"], one["arm"]
+def key(one: dict[str, Any]) -> Key:
+    return one["learner"], one["graph"], one["seed"], one["arm"]
 
 
 def few_labels(name: str, seed: int) -> Graph:
@@ -126,18 +151,36 @@ def few_labels(name: str, seed: int) -> Graph:
     return graph.with_masks(train, np.zeros(graph.num_nodes, bool), test)
 
 
-def fitted(graph: Graph, decisions: Decisions, seed: int) -> GDAMN:
-    return GDAMN(seed=seed, threads=1, **SETTINGS).fit(graph, decisions=decisions)
+def regressions(graph: Graph, decisions: Decisions, seed: int) -> Fitted:
+    """What the regressions say of the graph with the decisions in it, and how far each edge is to be trusted."""
+    now = decided(graph, decisions)
+    problem = make_problem(now, "auto", 0.0, choose_device("cpu"))
+    with reproducible_threads(1):
+        opinion = multihop_opinion(problem, seed=seed).probabilities
+        field = edge_field(problem, opinion, seed)
+    judged = {name: getattr(field, name)[problem.structure.off_loop] for name in ("evidence", "reliability")}
+    p = opinion.double().cpu().numpy()
+    predictions = Predictions(now, p, split_names(now), Temperature(1.0, False, "calibrated by cross-fitting"), {})
+    return Fitted(FittedState(probabilities=p.astype(np.float32), edge_weights=judged), predictions)
 
 
-def asked(graph: Graph, model: GDAMN, arm: str, count: int, before: Decisions, seed: int) -> tuple[Row, ...]:
+def gdamn(graph: Graph, decisions: Decisions, seed: int) -> Fitted:
+    """A whole fit."""
+    model = GDAMN(seed=seed, threads=1, **SETTINGS).fit(graph, decisions=decisions)
+    assert model.graph_ is not None
+    return Fitted(model.state_, of_fit(model, model.graph_))
+
+
+LEARNERS = {"regressions": regressions, "GDAMN": gdamn}
+
+
+def asked(graph: Graph, model: Fitted, arm: str, count: int, before: Decisions, seed: int) -> tuple[Row, ...]:
     """The next decisions of an arm, as the oracle answers them."""
     kind, order = arm.split()
     share = {"nodes": (count, 0), "edges": (0, count), "mixed": (count // 2, count - count // 2)}[kind]
     rng = np.random.default_rng([seed, len(before), 42])
-    assert model.graph_ is not None
-    now, known = model.graph_, before.last()
-    predictions = of_fit(model, now)
+    predictions, known = model.predictions, before.last()
+    now = predictions.graph
     nodes: NDArray[Any]
     if order == "review":
         suggested = node_queue(model, predictions, share[0]).items if share[0] else []
@@ -166,16 +209,17 @@ def edge_row(graph: Graph, a: int, b: int) -> Row:
 def write(path: Path, kept: dict[str, Any]) -> None:
     """The whole file or none of it; a line for each fit."""
     lines = ",\n".join(f"  {json.dumps(one)}" for one in kept["fits"])
-    about = f' "versions": {json.dumps(machine.versions())},\n "settings": {json.dumps(SETTINGS)}'
+    about = f' "versions": {json.dumps(machine.versions())},\n "settings": {json.dumps({"GDAMN": SETTINGS})}'
     write_text(path, f'{{\n{about},\n "fits": [\n{lines}\n ]\n}}\n')
 
 
 def table(fits: list[dict[str, Any]]) -> str:
     """Mean accuracy of every arm after each number of decisions, and the lead of review over random."""
-    lines = ["| graph (seeds) | what is asked | " + " | ".join(map(str, STEPS)) + " | lead after 50 |"]
-    lines.append("|---" * (len(STEPS) + 3) + "|")
-    for name in GRAPHS:
-        at = {(one["arm"], one["seed"], one["decisions"]): 100 * one["test"] for one in fits if one["graph"] == name}
+    lines = ["| fit | graph (seeds) | what is asked | " + " | ".join(map(str, STEPS)) + " | lead after 50 |"]
+    lines.append("|---" * (len(STEPS) + 4) + "|")
+    for learner, name in product(LEARNERS, GRAPHS):
+        mine = [one for one in fits if key(one)[:2] == (learner, name)]
+        at = {(one["arm"], one["seed"], one["decisions"]): 100 * one["test"] for one in mine}
         for arm in ARMS:
             other = arm.replace("review", "random")
             seeds = [s for s in range(100) if all((each, s, step) in at for each in (arm, other) for step in STEPS)]
@@ -185,7 +229,7 @@ def table(fits: list[dict[str, Any]]) -> str:
             leads = np.array([at[arm, s, 50] - at[other, s, 50] for s in seeds])
             error = leads.std(ddof=1) / len(seeds) ** 0.5 if len(seeds) > 1 else float("nan")
             lead = "" if arm == other else f"{leads.mean():+.1f} ± {error:.1f}"
-            lines.append(f"| {name} ({len(seeds)}) | {arm} | {' | '.join(means)} | {lead} |")
+            lines.append(f"| {learner} | {name} ({len(seeds)}) | {arm} | {' | '.join(means)} | {lead} |")
     return "\n".join(lines)
 
 

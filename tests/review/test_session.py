@@ -36,7 +36,7 @@ def test_edges_come_in_the_order_of_suspicion_times_influence(session: Session) 
     scores = sorted((s * (doubt[i] / (1 + degree[i]) + doubt[j] / (1 + degree[j])) for i, j, s in ends), reverse=True)
     queue = edge_queue(model, predictions, 5)
     assert [item["suspicion"] * item["influence"] for item in queue.items] == pytest.approx(scores[:5])
-    assert influence(graph, model, np.zeros(graph.num_nodes)).max() == 0
+    assert influence(graph, np.zeros(graph.num_nodes)).max() == 0
 
 
 def test_every_queue_has_items_and_no_label_that_must_not_be_seen(session: Session) -> None:

@@ -69,25 +69,26 @@ def edge_queue(model: NodeClassifier, predictions: Predictions, most: int = MOST
     if graph.confirmed is not None:
         open_edges = ~graph.confirmed[at]
         at, suspicion = at[open_edges], suspicion[open_edges]
-    stake = influence(graph, model, 1 - predictions.confidence)[at]
+    stake = influence(graph, 1 - predictions.confidence)[at]
     order = np.argsort(-suspicion * stake, kind="stable")[:most]
-    ids = graph.node_ids
+    ends = graph.rows[at[order]], graph.indices[at[order]]
+    source, target = ends[::-1] if graph.directed else ends  # an undirected edge begins at the earlier node
     return Queue(
         [
             {
                 "kind": "edge",
-                "node": str(ids[graph.indices[entry]]),
-                "other": str(ids[graph.rows[entry]]),
-                "ends": [int(graph.indices[entry]), int(graph.rows[entry])],
+                "node": str(graph.node_ids[a]),
+                "other": str(graph.node_ids[b]),
+                "ends": [int(a), int(b)],
                 "suspicion": float(suspicion[number]),
                 "influence": float(stake[number]),
             }
-            for number, entry in zip(order, at[order], strict=True)
+            for number, a, b in zip(order, source, target, strict=True)
         ]
     )
 
 
-def influence(graph: Graph, model: NodeClassifier, doubt: Floats) -> Floats:
+def influence(graph: Graph, doubt: Floats) -> Floats:
     """[E] what hangs on an edge: Σ over its directions of the weight that it carries times the doubt [N] about the end.
 
     The weight of j at i is a_ij / Σ_k a_ik over i and its neighbours, with a the plain graph's weights: what the edge

@@ -30,7 +30,7 @@ def test_edges_come_in_the_order_of_suspicion_times_influence(session: Session) 
     predictions = session.folder.predictions(0)
     model, graph = session.folder.model(0), session.graph
     ranked = suspects(graph, predictions.probabilities, model.state_, len(pairs(graph)))
-    doubt = 1 - predictions.confidence
+    doubt = np.where(graph.train_mask, 0, 1 - predictions.confidence)
     degree = np.diff(graph.indptr)
     ends = zip(graph.rows[ranked.at], graph.indices[ranked.at], ranked.suspicion, strict=True)
     scores = sorted((s * (doubt[i] / (1 + degree[i]) + doubt[j] / (1 + degree[j])) for i, j, s in ends), reverse=True)
@@ -145,6 +145,7 @@ def test_training_with_the_decisions_closes_the_loop(session: Session, copied: P
     assert ("node", node["node"], None) not in decided
     assert after.state()["undoable"] is False  # what it was trained with stands
     assert after.ending() == "Nothing was decided."
+    assert after.next_command().endswith(f"--out {again}-2")
     (again / "decisions.csv").rename(again / "kept.csv")
     session.path.unlink()
     with pytest.raises(GdamnError, match="There is no file"):

@@ -77,14 +77,17 @@
   const undo = () => working("undo", {}, "Undone.");
   const turn = (queue) => working(`state?queue=${encodeURIComponent(queue)}`, undefined, "");
 
+  // Classes that are digits have their own keys; else the first nine are counted.
+  const digits = about.classes.every(([name]) => /^[0-9]$/.test(name));
+  const classKeys = new Map(digits || about.classes.length <= 9
+    ? about.classes.map(([name], at) => [digits ? name : String(at + 1), name]) : []);
+
   const keys = new Map([["r", right], ["w", () => decide("wrong")], ["u", () => decide("unsure")], ["z", undo]]);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !state) return;
     if (event.target instanceof Element && event.target.closest("select, input, textarea")) return;
     const key = event.key.toLowerCase();
-    const number = Number(key);
-    const numbered = state.item && state.item.kind !== "edge" && number >= 1 && number <= about.classes.length;
-    if (numbered) choose(about.classes[number - 1][0]);
+    if (state.item && state.item.kind !== "edge" && classKeys.has(key)) choose(classKeys.get(key));
     else if (key === "c" && !byId("pick").hidden) byId("class").focus();
     else if (key === "q") turnOn();
     else if (keys.has(key)) keys.get(key)();
@@ -146,7 +149,7 @@
       block.append(rows.length ? list("Features that stand out", rows) : make("p", "All features are 0."));
     }
     if (node.neighbours.length) {
-      const rows = node.neighbours.map((each) => [each.name, each.known ? `${each.label} (known)` : `${each.label} ${percent(each.confidence)}`]);
+      const rows = node.neighbours.map((each) => [each.name, each.known ? `${each.label} (known)` : `${each.label} · ${percent(each.confidence)}`]);
       block.append(list(node.more ? `Neighbours, and ${node.more} more` : "Neighbours", rows));
     }
     return block;
@@ -157,13 +160,13 @@
     if (item.kind === "edge") {
       return [
         `Does the edge ${item.nodes[0].name} – ${item.nodes[1].name} belong here?`,
-        `Right: the two go together, as nodes of one class do. Wrong edges are cut. Suspicion ${percent(item.suspicion)}; they share ${counted(item.shared, "neighbour")}.`,
+        `Right: the two go together, as nodes of one class do. Wrong edges are cut. Suspicion ${percent(Math.min(item.suspicion, 0.9999))}; they share ${counted(item.shared, "neighbour")}.`,
       ];
     }
     if (item.kind === "label") {
       return [
         `Is ${item.nodes[0].name} really ${item.nodes[0].training_label}?`,
-        `Models that have not seen this label give it ${percent(item.label_probability, 1)}, and ${named.get(item.suggested)} ${percent(item.suggested_probability, 1)}.`,
+        `Models that have not seen this label give it ${percent(item.label_probability, 1)}. They say ${named.get(item.suggested)} (${percent(item.suggested_probability, 1)}).`,
       ];
     }
     return [
@@ -186,14 +189,15 @@
       const known = item.kind === "edge" ? "Right" : item.kind === "label" ? "Right" : `Right: ${named.get(item.predicted)}`;
       const wrong = item.kind === "edge" ? "Wrong" : "Wrong, class unknown";
       found.push(button("R", known, right), button("W", wrong, () => decide("wrong")), button("U", "Unsure", () => decide("unsure")));
-      if (item.kind !== "edge" && about.classes.length <= 9) {
-        about.classes.forEach(([name, text], at) => found.push(button(String(at + 1), text, () => choose(name))));
+      if (item.kind !== "edge") {
+        for (const [key, name] of classKeys) found.push(button(key, named.get(name), () => choose(name)));
       }
     }
     found.push(button("Z", "Undo", undo, !state.undoable));
     byId("answers").replaceChildren(...found);
     if (inside) (found.find((each) => each.getAttribute("aria-keyshortcuts") === before && !each.disabled) ?? found[0]).focus();
-    byId("pick").hidden = !item || item.kind === "edge" || about.classes.length <= 9;
+    byId("pick").hidden = !item || item.kind === "edge" || classKeys.size > 0;
+    if (!byId("pick").hidden) byId("class").value = item.suggested ?? item.predicted;
   };
   const showQueues = () => {
     const inside = byId("queues").contains(document.activeElement);

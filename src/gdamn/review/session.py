@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +83,7 @@ class Session:
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
         return {
-            "run": visible(self.folder.path.name or str(self.folder.path)),
+            "run": visible(self.folder.path.resolve().name),
             "log": visible(self.path, 300),
             "classes": [[name, visible(name)] for name in self.graph.class_names],
             "next": visible(self.next_command(), 600),
@@ -144,10 +146,10 @@ class Session:
 
     def next_command(self) -> str:
         """How to train with the decisions."""
-        out = self.folder.path.with_name(f"{self.folder.path.name}-reviewed")
-        number = 2
-        while is_there(out):
-            out, number = self.folder.path.with_name(f"{self.folder.path.name}-reviewed-{number}"), number + 1
+        run = self.folder.path if self.folder.path.name not in ("", "..") else self.folder.path.resolve()
+        name = re.sub(r"-reviewed(-\d+)?$", "", run.name)
+        names = chain([f"{name}-reviewed"], (f"{name}-reviewed-{number}" for number in count(2)))
+        out = next(out for out in map(run.with_name, names) if not is_there(out))
         words = ["gdamn", "train", "--config", self.folder.path / "config.toml", "--decisions", self.path, "--out", out]
         if len(self.folder.spec.seeds) > 1:  # noise and splits may be other ones with another seed
             words += ["--seeds", 1, "--first-seed", self.seed]

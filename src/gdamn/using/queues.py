@@ -69,7 +69,8 @@ def edge_queue(model: NodeClassifier, predictions: Predictions, most: int = MOST
     if graph.confirmed is not None:
         open_edges = ~graph.confirmed[at]
         at, suspicion = at[open_edges], suspicion[open_edges]
-    stake = influence(graph, 1 - predictions.confidence)[at]
+    doubt = np.where(graph.train_mask, 0.0, 1 - predictions.confidence)  # what is known needs no neighbour
+    stake = influence(graph, doubt)[at]
     order = np.argsort(-suspicion * stake, kind="stable")[:most]
     ends = graph.rows[at[order]], graph.indices[at[order]]
     source, target = ends[::-1] if graph.directed else ends  # an undirected edge begins at the earlier node

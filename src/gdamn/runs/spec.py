@@ -125,8 +125,8 @@ class RunSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str) -> RunSpec:
         """From plain data; ``where`` names its origin in errors."""
-        kinds = {"version": str, "dataset": str, "method": str, "seeds": list, "options": dict, "settings": dict}
-        kinds["decisions"] = dict
+        kinds: dict[str, type] = {"version": str, "dataset": str, "method": str, "seeds": list}
+        kinds |= {"decisions": dict, "options": dict, "settings": dict}
         fields = {key: value for key, value in values.items() if key != "version"}
         for key, value in values.items():
             if key not in {*kinds, "noise"}:

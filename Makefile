@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 
-.PHONY: run setup browser test search chaos load fuzz lint audit bench matrix release clean
+.PHONY: run setup browser test search chaos load fuzz lint docs audit bench matrix release clean
 
 run: setup
 	@$(BIN)/gdamn demo
@@ -55,6 +55,12 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
 
+# The site of docs/ with warnings as errors, in build/site; it runs both notebooks, and a short
+# fit for the sample report.
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]' --constraint constraints.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # Asks PyPI for known vulnerabilities of the versions that are installed; needs the network.
 audit: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,audit]' --constraint constraints.txt
@@ -64,7 +70,7 @@ bench: setup
 	$(BIN)/python benchmarks/run.py
 
 # The fast tests on Python 3.10 to 3.13, each with the oldest and the newest packages; writes docs/tested.json and the
-# README's table. Downloads gigabytes; MATRIX='--pythons 3.12 --sets oldest' does a part.
+# table of docs/evidence/install.md. Downloads gigabytes; MATRIX='--pythons 3.12 --sets oldest' does a part.
 matrix:
 	$(PYTHON) .ci/matrix.py $(MATRIX)
 

@@ -1,8 +1,8 @@
 """The fast tests on every Python that is here, with the oldest and the newest packages that gdamn admits.
 
-    python .ci/matrix.py                          # make matrix: all, then docs/tested.json and the README's table
+    python .ci/matrix.py                          # make matrix: all, then docs/tested.json and its table
     python .ci/matrix.py --pythons 3.12 --sets oldest
-    python .ci/matrix.py --table                  # the README's table again, from docs/tested.json
+    python .ci/matrix.py --table                  # the table again, from docs/tested.json
 
 Each pair has an environment of its own: the wheel of this checkout with its extra ``test``, constrained by
 constraints-oldest.txt or by nothing. On Linux torch comes with several gigabytes for GPUs unless pip knows of a CPU
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULT, README = ROOT / "docs" / "tested.json", ROOT / "README.md"
+RESULT, PAGE = ROOT / "docs" / "tested.json", ROOT / "docs" / "evidence" / "install.md"
 BEGIN, END = "<!-- tested:begin -->", "<!-- tested:end -->"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 SETS = ("oldest", "newest")
@@ -61,7 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", default="auto", help="processes of pytest")
     parser.add_argument("--tests", nargs="+", default=TESTS, help="files or folders of tests")
     parser.add_argument("--keep", action="store_true", help="keep the environments, and use those that are there")
-    parser.add_argument("--table", action="store_true", help="only write the README's table")
+    parser.add_argument("--table", action="store_true", help="only write the table")
     return parser.parse_args()
 
 
@@ -172,7 +172,7 @@ def keep(cell: Cell) -> Cell:
 
 
 def table(content: Mapping[str, Any]) -> str:
-    """The README's table: a row per Python and set of packages."""
+    """The table of docs/evidence/install.md: a row per Python and set of packages."""
     head = ["Python", "packages", *COLUMNS.values(), "tests", "tested"]
     rows = [head, ["---"] * len(head)]
     for cell in content["cells"]:
@@ -193,10 +193,10 @@ def outcome(cell: Cell) -> str:
 
 
 def write_table(content: Mapping[str, Any]) -> None:
-    """Put the table into the README."""
-    text = README.read_text(encoding="utf-8")
+    """Put the table into its page."""
+    text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
-    README.write_text(f"{before}{BEGIN}\n{table(content)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n{table(content)}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ python benchmarks/defaults.py                     every graph, with GDAMN_DATA s
 python benchmarks/defaults.py --only karate wine  these; the others stay as they are
 python benchmarks/defaults.py --set start=graph --out other.json   another default, to compare
 
-Writes defaults.json (every fit) and prints the table of docs/accuracy.md. Both methods have the same splits and seeds.
+Writes defaults.json (every fit) and prints the table of docs/evidence/accuracy.md. Both methods have the same splits
+and seeds.
 """
 
 from __future__ import annotations

@@ -43,11 +43,12 @@ GRAPHS: dict[str, tuple[str, dict[str, Any]]] = {
     "actor": ("actor", {}),
     "chameleon": ("chameleon", {}),
     "digits + noise": ("digits", {"noise": 1.0}),
+    "cora + noise": ("cora", {"noise": 0.4}),
     "pubmed": ("pubmed", {}),
     "coauthor-cs": ("coauthor-cs", {}),
     "arxiv-2023": ("arxiv-2023", {}),
 }
-"""Name in the table: data set and its options. The planted edges of digits are those of the seed."""
+"""Name in the table: data set and its options. Planted edges are those of the seed."""
 
 LABELS = (5, 10, 20)
 OURS = ("gdamn", "gdamn-plus")
@@ -55,7 +56,7 @@ BASELINES = ("logreg", "lpa", "sgc", "gcn", "appnp", "grand")
 STRANGERS = {"pagerank": "PageRankClassifier", "diffusion": "DiffusionClassifier"}
 METHODS = ("majority", "pagerank", "diffusion", *BASELINES, *OURS)
 CHANGED: dict[str, dict[str, Any]] = {"gcn": {"normalize": "unit", "weight_decay": 5e-3}}
-"""A rival's settings that were better than its defaults on labels of other seeds (docs/baselines.md)."""
+"""A rival's settings that were better than its defaults on labels of other seeds (docs/evidence/baselines.md)."""
 
 SAME = ("seed", "device", "threads")
 """Settings that don't tell two sets of defaults apart."""

@@ -1,7 +1,11 @@
-"""docs/performance.png: epochs by data set, growth with the number of edges, and the kernels."""
+"""docs/evidence/performance.png: epochs by data set, growth with the number of edges, and the kernels.
+
+python benchmarks/plot.py      # draws it again from results.json
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +16,27 @@ from matplotlib.axes import Axes
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#666666"
-"""Colours of Okabe and Ito that everybody can tell apart; every series has a mark of its own too."""
+from gdamn.colours import BLUE, GREEN, ORANGE, PINK, SOFT, STYLE
 
 SERIES = (
     ("gdamn", "GDAMN, mean epoch (ours)", BLUE, "o"),
     ("gmnn", "GMNN, mean epoch (ours)", GREEN, "s"),
-    ("pyg-gcn", "PyG GCN, step", PURPLE, "^"),
+    ("pyg-gcn", "PyG GCN, step", PINK, "^"),
     ("pyg-gat", "PyG GAT, step", ORANGE, "D"),
-    ("pyg-gcn-csr", "PyG GCN, step, torch CSR", GREY, "v"),
+    ("pyg-gcn-csr", "PyG GCN, step, torch CSR", SOFT, "v"),
 )
 DATASETS = ("cora", "citeseer", "pubmed", "coauthor-cs", "coauthor-physics", "arxiv")
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    """Three panels; one without measurements says so."""
-    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
-    figure, axes = plt.subplots(1, 3, figsize=(16, 4.8), layout="constrained")
-    for axis, panel in zip(axes, (epochs, scaling, products), strict=True):
+    """Four panels, one quantity each; one without measurements says so."""
+    plt.rcParams.update({**STYLE, "font.size": 10})
+    figure, axes = plt.subplots(2, 2, figsize=(12, 9.6), layout="constrained")
+    for axis, panel in zip(axes.flat, (epochs, products, scaling, memory), strict=True):
         if not panel(results, axis):
-            axis.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axis.transAxes, color=GREY)
+            axis.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axis.transAxes, color=SOFT)
     temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, dpi=130, format="png", metadata={"Software": ""})
+    figure.savefig(temporary, dpi=100, format="png", metadata={"Software": ""})
     temporary.replace(path)
     plt.close(figure)
 
@@ -61,27 +64,42 @@ def epochs(results: dict[str, Any], axis: Axes) -> bool:
 
 
 def scaling(results: dict[str, Any], axis: Axes) -> bool:
-    """Epoch time over edges with its fitted power law, and peak memory."""
-    axis.set_title("Growing graphs: time and memory of GDAMN")
+    """Epoch time over edges with its fitted power law."""
+    axis.set_title("Growing graphs: time of GDAMN")
     points = summary.sbm_points(results)
     if not points:
         return False
     edges, seconds = zip(*points, strict=True)
-    axis.plot(edges, seconds, "o", color=BLUE, markersize=8, label="mean epoch, s")
+    axis.plot(edges, seconds, "o", color=BLUE, markersize=8, label="mean epoch")
     law = summary.power_law(points)
     if law:
         fitted = [law[1] * e ** law[0] for e in edges]
         axis.plot(edges, fitted, "-", color=BLUE, alpha=0.5, label=f"fit: edges^{law[0]:.2f}")
+    growing(axis, "seconds of an epoch")
+    axis.legend(frameon=False)
+    return True
+
+
+def memory(results: dict[str, Any], axis: Axes) -> bool:
+    """Peak memory over edges."""
+    axis.set_title("Growing graphs: memory of GDAMN")
+    edges = [edges for edges, _ in summary.sbm_points(results)]
+    if not edges:
+        return False
     labels = sorted({r["label"] for r in summary.runs(results, "sbm")}, key=int)
     peaks = [(summary.peak(results, "sbm", label) or 0) / 1e9 for label in labels]
-    axis.plot(edges, peaks, "D--", color=ORANGE, label="peak memory, GB")
+    axis.plot(edges, peaks, "D--", color=ORANGE)
+    growing(axis, "peak memory, GB")
+    return True
+
+
+def growing(axis: Axes, what: str) -> None:
+    """Both axes in powers of ten."""
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("undirected edges")
-    axis.set_ylabel("seconds, GB")
-    axis.grid(which="major", color="#e4e4e4")
-    axis.legend(frameon=False)
-    return True
+    axis.set_ylabel(what)
+    axis.grid(which="major")
 
 
 def products(results: dict[str, Any], axis: Axes) -> bool:
@@ -113,3 +131,9 @@ def products(results: dict[str, Any], axis: Axes) -> bool:
     axis.set_xticks(range(len(names)), ["A X (spmm)", "gradient on X\n(transposed)", "gradient on A\n(sddmm)"])
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=2, frameon=False)
     return True
+
+
+if __name__ == "__main__":
+    here = Path(__file__).parent
+    found = json.loads((here / "results.json").read_text(encoding="utf-8"))["benchmarks"]
+    draw(found, here.parent / "docs/evidence/performance.png")

@@ -1,4 +1,4 @@
-"""docs/performance.md: what people wrote stays, what lies between the markers is made from results.json."""
+"""docs/evidence/performance.md: what people wrote stays, what lies between the markers is made from results.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks, one process per measurement, and write results.json, docs/performance.md and its plot.
+"""Run the benchmarks, one process per measurement, and write results.json, docs/evidence/performance.md and its plot.
 
 python benchmarks/run.py                       everything, with GDAMN_DATA set to the data
 python benchmarks/run.py --only cora kernels   these; the other results stay as they are
@@ -55,11 +55,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="processes per measurement, in place of each benchmark's own")
     parser.add_argument("--data-root", default=os.environ.get("GDAMN_DATA"), help="folder of the data sets")
     parser.add_argument("--out", type=Path, help="default: benchmarks/results.json")
-    parser.add_argument("--docs", type=Path, help="folder of performance.md and performance.png; default: docs")
+    parser.add_argument("--docs", type=Path, help="folder of performance.md and its plot; default: docs/evidence")
     arguments = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="gdamn-bench-")) if arguments.quick else None
     arguments.out = arguments.out or (scratch / "results.json" if scratch else HERE / "results.json")
-    arguments.docs = arguments.docs or (scratch or ROOT / "docs")
+    arguments.docs = arguments.docs or (scratch or ROOT / "docs" / "evidence")
     if arguments.repeats is not None and arguments.repeats < 1:
         parser.error("--repeats must be at least 1")
     return arguments

@@ -1,6 +1,6 @@
 """Wrong training labels on Cora: are they found, and what do they cost?
 
-python benchmarks/wrong_labels.py                # seeds 0 to 9, which docs/wrong-labels.md publishes
+python benchmarks/wrong_labels.py                # seeds 0 to 9, which docs/evidence/wrong-labels.md publishes
 python benchmarks/wrong_labels.py --first 100    # other seeds, for choosing rules
 
 A seed draws 20 training nodes a class, no validation nodes, and wrong labels: a share of the training labels becomes

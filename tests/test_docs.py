@@ -35,7 +35,7 @@ ELSEWHERE = {"own-graph.md": "tests/data/files/test_own_tutorial.py"}
 RUN = ("python", "sh")
 PAGES = [
     page
-    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     if page.name not in ELSEWHERE and any(block.kind in RUN for block in blocks(page))
 ]
 
@@ -63,7 +63,10 @@ AT_HAND = ("karate", "sbm", "digits")
 """Data sets that need no file of a benchmark."""
 
 PREPARED = {
-    "report.md": ["gdamn train cora --seeds 4"],
+    "report.md": [
+        "gdamn train cora --seeds 4",
+        "gdamn train nodes.csv --edges edges.csv --label topic --no-reference",
+    ],
     "label-next.md": ["gdamn train nodes.csv --edges edges.csv --label topic --no-reference"],
     "wrong-labels.md": ["gdamn train nodes.csv --edges edges.csv --label topic --no-reference"],
 }
@@ -129,7 +132,7 @@ def run_python(block: Block, names: dict[str, Any], page: str) -> None:
     exec(compile("\n" * block.line + block.text, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_block_runs(
     page: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

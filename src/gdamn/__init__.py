@@ -28,10 +28,12 @@ _WHERE = {
     "GDAMNPlus": ".estimators.gdamn",
     "Graph": ".graph",
     "RefineGraph": ".estimators.transforms",
+    "RemoveSpuriousEdges": ".estimators.spurious",
     "Settings": ".model.settings",
     "TransductiveClassifier": ".estimators.transductive",
     "compare": ".studies",
     "load": ".data",
+    "spurious_edges": ".estimators.spurious",
     "tune": ".studies",
     "GdamnError": ".errors",
 }
@@ -45,11 +47,13 @@ __all__ = [
     "GdamnError",
     "Graph",
     "RefineGraph",
+    "RemoveSpuriousEdges",
     "Settings",
     "TransductiveClassifier",
     "__version__",
     "compare",
     "load",
+    "spurious_edges",
     "tune",
 ]
 
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
     from .data import load
     from .errors import GdamnError
     from .estimators.gdamn import GDAMN, GDAMNPlus
+    from .estimators.spurious import RemoveSpuriousEdges, spurious_edges
     from .estimators.transductive import TransductiveClassifier
     from .estimators.transforms import RefineGraph
     from .fit.callbacks import Callback, EarlyStopping

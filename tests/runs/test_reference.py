@@ -433,7 +433,7 @@ def test_a_damaged_reference_gets_one_sentence(broken):
 def test_a_run_without_a_reference_has_no_section():
     assert report_section(SimpleNamespace(summary={})) is None
     section = report_section(SimpleNamespace(summary={"reference": {"notes": ["<b>none</b>"]}}))
-    assert section == {"sentences": ["<b>none</b>"], "table": None}
+    assert section == {"sentences": ["<b>none</b>"], "chart": None}
 
 
 def test_the_command_line_says_what_the_budget_left_out(noisy, tmp_path, monkeypatch):

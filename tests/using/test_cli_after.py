@@ -143,9 +143,9 @@ def test_one_confidence_at_every_door(run: Path, gdamn: Command) -> None:
     shown = np.array(data["nodes"]["share"]).reshape(-1, data["nodes"]["tops"])[:, 0] / 1000
     assert np.allclose(shown, saved[data["nodes"]["id"]], atol=6e-4)
     edges, nodes = data["edges"], data["nodes"]["id"]
-    ranked = [{nodes[edges["a"][at]], nodes[edges["b"][at]]} for at in data["suspicious"]["edge"]]
+    ranked = [{nodes[edges["a"][at]], nodes[edges["b"][at]]} for at in data["check"]["edges"]["edge"]]
     assert ranked[:9] == [{str(row["source"]), str(row["target"])} for row in listed]
-    told = np.array(data["suspicious"]["suspicion"][:9]) / 1e4
+    told = np.array(data["check"]["edges"]["suspicion"][:9]) / 1e4
     assert np.allclose(told, [row["suspicion"] for row in listed], atol=6e-5)
 
 

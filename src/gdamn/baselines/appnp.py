@@ -16,7 +16,7 @@ from .common import NORMALIZATIONS, NORMALIZE, Forward, NetworkClassifier, Netwo
 
 @dataclass(frozen=True)
 class APPNPSettings(NetworkSettings):
-    """The settings of the publication, but for epochs, features and decay (docs/baselines.md)."""
+    """The settings of the publication, but for epochs, features and decay (docs/evidence/baselines.md)."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
     epochs: int = setting(200, "Epochs.", low=1)

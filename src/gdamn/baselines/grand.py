@@ -21,7 +21,7 @@ from .common import NORMALIZATIONS, NORMALIZE, Forward, Loss, LossSelected, Netw
 
 @dataclass(frozen=True)
 class GRANDSettings(LossSelected):
-    """The settings of the publication for Cora, but for epochs, features and λ (docs/baselines.md)."""
+    """The settings of the publication for Cora, but for epochs, features and λ (docs/evidence/baselines.md)."""
 
     hidden: int = setting(32, "Hidden units.", low=1)
     epochs: int = setting(200, "Epochs.", low=1)

@@ -25,7 +25,7 @@ from .common import Forward, NetworkClassifier, NetworkSettings
 
 @dataclass(frozen=True)
 class GRANDPlusSettings(NetworkSettings):
-    """The settings of the released code for Cora, but for the pool (docs/baselines.md)."""
+    """The settings of the released code for Cora, but for the pool (docs/evidence/baselines.md)."""
 
     hidden: int = setting(64, "Hidden units.", low=1)
     dropout_hidden: float = setting(0.7, "Dropout of hidden layers.", low=0, high=0.99)

@@ -15,7 +15,7 @@ from .common import NORMALIZATIONS, NORMALIZE, Forward, NetworkClassifier, Super
 
 @dataclass(frozen=True)
 class LogRegSettings(SupervisedSettings):
-    """The settings of Shchur et al. (2018), but for features and decay (docs/baselines.md)."""
+    """The settings of Shchur et al. (2018), but for features and decay (docs/evidence/baselines.md)."""
 
     learning_rate: float = setting(0.1, "Adam's learning rate.", low=0)
     weight_decay: float = setting(0.05, "L2 on the weight matrix.", low=0)

@@ -37,7 +37,7 @@ class SGC(nn.Module):
 
 @dataclass(frozen=True)
 class SGCSettings(SupervisedSettings):
-    """The settings of the publication, but for steps, features and decay (docs/baselines.md)."""
+    """The settings of the publication, but for steps, features and decay (docs/evidence/baselines.md)."""
 
     epochs: int = setting(100, "Epochs.", low=1)
     learning_rate: float = setting(0.2, "Adam's learning rate.", low=0)

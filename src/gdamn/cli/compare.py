@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from ..system.extras import need
-from . import display
+from . import display, progress
 from . import file_options as files
 from .options import Changes, DataOptions, DataRoot, Jobs, Noise, Refit, Split, Threads, TimeBudget
 from .parsing import parse_noise, parse_pairs
@@ -94,9 +94,10 @@ def compare(
     changed = parse_pairs("--set", settings or [])
     check_noise(noise, noise_kinds, rates)
 
-    from ..runs.compare import engine
-    from ..runs.execution import Execution
-    from .compare_noise import compare_under_noise, with_test_nodes
+    with progress.starting():
+        from ..runs.compare import engine
+        from ..runs.execution import Execution
+        from .compare_noise import compare_under_noise, with_test_nodes
 
     need("gdamn compare", "matplotlib")  # before the fits, not after them
     names, execution = engine.method_names(methods), Execution(jobs, threads, data_root, force, time_budget)
@@ -158,14 +159,15 @@ def show_outcome(outcome: Outcome) -> None:
     columns = {at: name for at, name in report.SHORT.items() if outcome.result["tests"] or at not in report.TESTED}
     names = tuple(columns.values())
     rows = [[row[at] for at in columns] for row in report.table_rows(outcome)]
-    display.show_rows(title, names, rows, right=names[1:], wrap=False)
+    best = [[display.good(cell) if row[0] == outcome.result["best"] else cell for cell in row] for row in rows]
+    display.show_rows(title, names, best, right=names[1:], wrap=False)
     if any("test_macro_f1" in r for r in outcome.result["results"]):
         scores = tuple(report.SCORES.values())
         rows = [[row[at] for at in report.SCORES] for row in report.table_rows(outcome)]
         display.show_rows("Scores on test nodes, in per cent", scores, rows, right=scores[1:], wrap=False)
-    display.note(outcome.result["verdict"])
+    display.sentence(outcome.result["verdict"])
     for footnote in (wilcoxon_note(outcome.result["tests"]), left_note(outcome.result)):
         if footnote is not None:
-            display.note(footnote)
+            display.sentence(footnote)
     for failure in outcome.result["failed"]:
-        display.note(f"{failure['method']} seed {failure['seed']} is not finished: {failure['reason']}")
+        display.warning(f"{failure['method']} seed {failure['seed']} is not finished: {failure['reason']}")

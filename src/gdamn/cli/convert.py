@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..data.files import is_path
-from . import display
+from . import display, progress
 from . import file_options as files
 from .data import data_app
 from .options import DataRoot
@@ -63,9 +63,9 @@ def convert(
         files.refuse_for_named(graph, reading)
     check_apart(folder, [Path(graph)] if is_path(graph) else [])
     check_target(folder)
-    with display.ProgressView() as view:
+    with progress.ProgressView() as view:
         loaded = load(graph, data_root=data_root, seed=seed, progress=view.reading, **reading)
         write_folder(loaded, folder, half=half)
     size = sum(path.stat().st_size for path in folder.iterdir())
     display.note(f"{loaded.name}: {loaded.num_nodes:,} nodes, {loaded.num_edges:,} edges, {size / 1e6:,.1f} MB")
-    display.note(f"Train with: gdamn train {folder}")
+    display.note(f"Written to {folder}; train with: gdamn train {folder}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runs.text import percent
-from . import display
+from . import display, progress
 from .root import app, reporting
 
 DATASET = "digits"
@@ -36,22 +36,25 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
         seed: seed of the split, of the noise and of the models.
         settings: settings per method, in place of its own.
     """
-    from .. import data
-    from ..estimators import registry as methods
-    from ..estimators.accuracy import short
-    from ..runs import run as runs
+    with progress.ProgressView(first=f"making the {DATASET} graph"):
+        from .. import data
+        from ..estimators import registry as methods
+        from ..estimators.accuracy import short
+        from ..runs import run as runs
 
-    graph = data.load(DATASET, seed=seed, noise=NOISE)
+        graph = data.load(DATASET, seed=seed, noise=NOISE)
     planted = int(graph.meta["planted"].sum()) // 2
     nodes = int(graph.test_mask.sum())
-    display.note(
+    display.sentence(
         f"The {DATASET} graph: {graph.num_nodes:,} images of handwritten digits, {int(graph.train_mask.sum())} of "
         f"them labelled for training; {graph.num_edges:,} edges between images, {planted:,} of them planted between "
         "different digits."
     )
     rows: list[tuple[str, ...]] = []
     result: dict[str, Any] = {"accuracy": {}, "nodes": nodes, "noise": None}
-    with display.ProgressView(label="") as view:
+    plan = progress.Plan.of(methods.make("gdamn", DATASET, overrides=(settings or {}).get("gdamn")).settings)
+    with progress.ProgressView(label="") as view:
+        view.expect(len(METHODS), plan)
         for name, what in METHODS:
             model = methods.make(name, DATASET, seed=seed, overrides=(settings or {}).get(name, {}))
             model.fit(graph, progress=_named(view, name))
@@ -62,7 +65,7 @@ def run_demo(seed: int = 0, settings: dict[str, dict[str, Any]] | None = None) -
                 result["noise"] = runs.noise_report(graph, model.edge_weights_)
     columns = ("method", "what it does", f"test accuracy, {nodes:,} nodes", "seconds")
     display.show_rows("Three methods on the same noisy graph", columns, rows, right=columns[2:])
-    display.note(display.INTERVAL)
+    display.sentence(display.INTERVAL)
     if result["noise"]:
         _show_noise(result["noise"], graph.num_edges - planted)
     display.note("Next: gdamn train cora --seeds 5 trains on a benchmark; gdamn data list shows the others.")

@@ -9,24 +9,21 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..estimators import accuracy
 from ..model.metrics import NAMES, score_key
 from ..runs.confidence import confidence_warning
 from ..runs.text import mean_std, percent, score_text
 from ..text import safe
+from .tables import make_table
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bars
-    from rich.progress import TaskID
-    from typing_extensions import Self
-
     from ..graph.graph import Graph
 
 
@@ -53,6 +50,33 @@ def note(message: str, stderr: bool = False) -> None:
     console(stderr).print(lines, markup=False, soft_wrap=True)
 
 
+def sentence(message: str, style: str = "") -> None:
+    """A sentence without paths or commands: on a terminal it is broken between words."""
+    for line in message.split("\n"):
+        console().print(Text(safe(line), style=style))
+
+
+def warning(message: str, stderr: bool = False) -> None:
+    """What people should know before they trust a result; yellow where there is colour."""
+    text = Text.assemble(("Warning: ", "bold yellow"), safe(" ".join(message.split())))
+    console(stderr).print(text)
+
+
+def good(text: str) -> Text:
+    """A cell that says that something is well."""
+    return Text(text, style="green")
+
+
+def look(text: str) -> Text:
+    """A cell that says that somebody should look at something."""
+    return Text(text, style="yellow")
+
+
+def bad(text: str) -> Text:
+    """A cell that says that something isn't well."""
+    return Text(text, style="bold red")
+
+
 def print_json(text: str) -> None:
     """JSON on stdout; characters that its encoding doesn't know are spelled out, which means the same."""
     try:
@@ -63,87 +87,13 @@ def print_json(text: str) -> None:
     sys.stdout.flush()
 
 
-class ProgressView:
-    """One bar per task on a terminal; elsewhere one line when a phase begins, so that logs stay short.
-
-    ``update`` has the form of :data:`gdamn.runs.pool.Progress`, except that a task may have any name.
-    """
-
-    def __init__(self, label: str = "seed") -> None:
-        self.label = label
-        self._bars: Bars | None = None
-        self._tasks: dict[object, TaskID] = {}
-        self._phases: dict[object, str] = {}
-
-    def __enter__(self) -> Self:
-        if is_terminal(stderr=True):
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=30),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[detail]}"),
-                TimeElapsedColumn(),
-            )
-            self._bars = Progress(*columns, console=console(stderr=True), transient=True)
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-
-    def update(self, task: object, phase: str, epoch: int, epochs: int, record: Mapping[str, Any]) -> None:
-        """Show that an epoch of a phase is done; epochs count from 0."""
-        begins = self._phases.get(task) != phase
-        self._phases[task] = phase
-        name = f"{self.label} {task}".strip()
-        if self._bars is None:
-            if begins:
-                note(f"{name}: {phase}, {epochs} epochs", stderr=True)
-            return
-        if task not in self._tasks:
-            self._tasks[task] = self._bars.add_task(name, total=epochs, detail="")
-        bar, title = self._tasks[task], f"{name} · {phase}"
-        self._bars.update(bar, total=epochs, completed=epoch + 1, description=title, detail=_detail(record))
-
-    def reading(self, what: str, done: int, total: int) -> None:
-        """Show how far a file is read; without a terminal nothing is shown, because no epoch has begun."""
-        if self._bars is None:
-            return
-        key = ("reading", what)
-        if key not in self._tasks:
-            self._tasks[key] = self._bars.add_task(what, total=100, detail="%")
-        self._bars.update(self._tasks[key], completed=round(100 * done / max(total, 1)), visible=done < total)
-
-
-class CountView(ProgressView):
-    """One bar that counts to a total, such as the trials of a search."""
-
-    def __init__(self, what: str, total: int) -> None:
-        super().__init__(label=what)
-        self.total = total
-
-    def count(self, done: int, detail: str) -> None:
-        """Show that so many are done."""
-        if self._bars is None:
-            note(f"{self.label}: {done} of {self.total}, {detail}", stderr=True)
-            return
-        if None not in self._tasks:
-            self._tasks[None] = self._bars.add_task(self.label, total=self.total, detail="")
-        self._bars.update(self._tasks[None], completed=done, detail=detail)
-
-
 def show_summary(summary: Mapping[str, Any], out: str) -> None:
     """The result of a run: one row per seed, the mean below, and where the files are."""
     from .display_reference import headline, show_reference
 
     first_line = headline(summary)
     if first_line is not None:
-        note(first_line)
+        warning(first_line)
     protocol = summary["protocol"]
     data = Path(summary["dataset"]).name  # own files have a whole path
     table = Table(title=f"{summary['method']} on {data}", title_justify="left", box=SIMPLE_HEAD)
@@ -162,15 +112,26 @@ def show_summary(summary: Mapping[str, Any], out: str) -> None:
     console().print(table)
     show_scores(summary)
     if any(part.get("nodes") for _, part in parts):
-        note(INTERVAL)
+        sentence(INTERVAL)
     show_reference(summary.get("reference", {}), first_line is not None)
     show_remarks(summary)
     noise = summary.get("noise")
     if noise:
-        note(noise_line(noise))
+        sentence(noise_line(noise))
     for line in summary.get("notes", ()):
-        note(line)
+        sentence(line)
     note(f"Results are in {out}; repeat the run with: gdamn train --config {out}/config.toml")
+
+
+def show_written(folder: Path) -> None:
+    """Name every file of a folder and of the first of its seeds, whose files the others have too."""
+    seeds = sorted((path for path in folder.glob("seed-*") if path.is_dir()), key=lambda path: (len(path.name), path))
+    names = [path.name for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    inside = [path.name for path in sorted(seeds[0].iterdir())] if seeds else []
+    note(f"Written to {folder}: {', '.join(names)}")
+    if inside:
+        others = f" (and for {len(seeds) - 1} more)" if len(seeds) > 1 else ""
+        note(f"Written to {seeds[0]}{others}: {', '.join(inside)}")
 
 
 def measured_parts(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -209,15 +170,15 @@ def show_remarks(summary: Mapping[str, Any]) -> None:
 
     calibration_warning = confidence_warning(summary)
     if calibration_warning is not None:
-        note(calibration_warning)
+        warning(calibration_warning)
     early = before_em_sentence(summary.get("labels_before_em", ()), len(summary["protocol"]["seeds"]))
     if early is not None:
-        note(early)
+        sentence(early)
     for text in summary.get("remarks", ()):
-        note(text)
+        sentence(text)
     for seed, judged in zip(summary["protocol"]["seeds"], summary.get("label_noise", ()), strict=False):
         if isinstance(judged, dict):
-            note(f"Seed {seed}: {label_noise_line(judged)}")
+            sentence(f"Seed {seed}: {label_noise_line(judged)}")
 
 
 def label_noise_line(judged: Mapping[str, Any]) -> str:
@@ -232,9 +193,10 @@ def label_noise_line(judged: Mapping[str, Any]) -> str:
 def noise_line(noise: Mapping[str, float]) -> str:
     """What became of the planted edges, in one sentence."""
     return (
-        f"Of {noise['planted']:.0f} planted edges {percent(noise['cut_share'])} were cut, "
+        f"Of {noise['planted']:,.0f} planted edges {percent(noise['cut_share'])} were cut, "
         f"of the true ones {percent(noise['true_kept_share'])} were kept "
-        f"(ROC-AUC of the hard attention {noise['hard_auc']:.3f}); edge weight between classes: "
+        f"(ROC-AUC of the hard attention, how likely an edge should be there: {noise['hard_auc']:.3f}); "
+        f"edge weight between classes: "
         f"{percent(noise['inter_class_weight_before'])} before, {percent(noise['inter_class_weight_after'])} after."
     )
 
@@ -251,15 +213,8 @@ def show_rows(
     right: Sequence[str] = (),
     wrap: bool = True,
 ) -> None:
-    """A table of plain cells; the columns named in ``right`` are numbers. Cells may ``wrap`` onto further lines."""
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for at, column in enumerate(columns):
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=at == 0 or not wrap)
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console().print(table)
+    """A table of plain or coloured cells; the columns named in ``right`` are numbers. Text may ``wrap``."""
+    console().print(make_table(title, columns, rows, right, wrap, width()))
 
 
 def show_graph(graph: Graph, split: str) -> None:
@@ -276,13 +231,6 @@ def show_graph(graph: Graph, split: str) -> None:
         ("split", split),
     ]
     show_rows(graph.name, ("what", "value"), rows)
-
-
-def _detail(record: Mapping[str, Any]) -> str:
-    """The loss and the validation accuracy of an epoch, where the record has them."""
-    loss, right = record.get("loss"), record.get("val_accuracy")
-    parts = [f"loss {loss:.3f}" if isinstance(loss, float) else "", f"val {percent(right)}" if right else ""]
-    return "  ".join(part for part in parts if part)
 
 
 def _shortened(names: Sequence[str], most: int = 8) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from ..estimators import accuracy
 from . import display
+from .tables import make_table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,24 +101,23 @@ class CompareView:
         nodes = nodes.replace(" node", " test node")
         parts = (self._title, f"{len(self._fits)} of {self.total} fits", clock, nodes)
         title = " · ".join(filter(None, parts)) if self._title else "preparing"
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-        for name in ("method", "seeds", "test accuracy", "validation", "seconds", "now"):
-            table.add_column(name, justify="left" if name in ("method", "now") else "right", no_wrap=True)
-        rows = sorted(self._seeds, key=lambda method: -(self._mean(method, "test_accuracy") or -1))
-        for method in rows:
+        names = ("method", "seeds", "test accuracy", "validation", "seconds", "now")
+        rows: list[tuple[str | Text, ...]] = []
+        for method in sorted(self._seeds, key=lambda method: -(self._mean(method, "test_accuracy") or -1)):
             done = sum(name == method for name, _ in self._fits)
             seconds = self._mean(method, "seconds")
-            now = "; ".join(text for fit, text in self._now.items() if fit[0] == method)
+            now = Text("; ".join(text for fit, text in self._now.items() if fit[0] == method))
+            now = display.bad(self._failed[method]) if method in self._failed else now
             cells = (
                 method,
                 f"{done}/{self._seeds[method]}",
                 self._spread(method, "test_accuracy"),
                 self._spread(method, "val_accuracy"),
                 "" if seconds is None else f"{seconds:.1f}",
-                self._failed.get(method, now),
+                now,
             )
-            table.add_row(*(Text(cell) for cell in cells))
-        return table
+            rows.append(cells)
+        return make_table(title, names, rows, names[1:5], False, display.width())
 
     def _values(self, method: str, key: str) -> list[float]:
         return [fit[key] for (name, _), fit in self._fits.items() if name == method and fit[key] is not None]

@@ -30,9 +30,9 @@ def show_reference(reference: Mapping[str, Any], first_line: bool) -> None:
         rows = [reference_row(method) for method in reference["methods"]]
         columns = ("method", "accuracy", "95 % interval", "labels")
         display.show_rows("Simple methods on the same labels, each held out in turn", columns, rows, right=columns[1:])
-        display.note(reference["edges"]["sentence"])
+        display.sentence(reference["edges"]["sentence"])
         if not first_line:
-            display.note(reference["gdamn"]["sentence"])
+            display.sentence(reference["gdamn"]["sentence"])
     for note in reference.get("notes", ()):
         display.note(note)
 

@@ -13,7 +13,7 @@ from ..data.progress import Progress, silent
 from ..errors import ConfigError
 from ..runs.outputs import check_output
 from ..runs.text import percent
-from . import display
+from . import display, progress
 from . import file_options as files
 from .options import DataRoot
 from .root import app, reporting
@@ -71,7 +71,7 @@ def inspect(
     read = [Path(graph[0]), Path(reading["edges"]) if "edges" in reading else None] if is_path(graph[0]) else []
     for path in (plot, *(out / name for name in (PICTURE, FACTS) if out is not None)):
         check_output(path, (), force, inputs=read)
-    with display.ProgressView() as view:
+    with progress.ProgressView() as view:
         facts = inspected(graph[0], reading, data_root, view.reading)
     written = write(facts, plot, out)
     if as_json:
@@ -131,7 +131,7 @@ def show(data: Mapping[str, Any]) -> None:
     for line in data.get("notes") or ():
         display.note(line)
     for line in data["warnings"]:
-        display.note(f"Warning: {line}")
+        display.warning(line)
 
 
 def rows(data: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..estimators import accuracy
-from . import display
+from . import display, progress
 from .options import DataRoot
 from .root import app, reporting
 
@@ -29,7 +29,7 @@ def replicate(
     from ..runs import replicate as replication
     from ..runs.execution import Execution
 
-    with display.ProgressView() as view:
+    with progress.ProgressView() as view:
         rows = replication.replicate(
             result,
             method=method,

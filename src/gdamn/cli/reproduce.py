@@ -11,7 +11,7 @@ import typer
 
 from ..estimators import accuracy
 from ..system.extras import need
-from . import display
+from . import display, progress
 from .options import Changes, DataRoot, Jobs, Refit, Threads
 from .parsing import listed, parse_pairs, parse_rates
 from .root import app, reporting
@@ -209,7 +209,7 @@ def show_wide(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]],
         display.show_rows(title, names, [[row[at] for at in shown] for row in rows], right=names[1:], wrap=False)
 
 
-class UnitView(display.CountView):
+class UnitView(progress.CountView):
     """One bar that counts the units of a target; on a terminal it tells what is being fitted, too."""
 
     def __init__(self, name: str) -> None:

@@ -11,7 +11,7 @@ from . import display
 from .root import app, reporting
 
 
-@app.command(epilog="Example: gdamn results results --write README.md")
+@app.command(epilog="Example: gdamn results results --write docs/evidence/results.md")
 @reporting()
 def results(
     folder: Annotated[Path, typer.Argument(help="Folder with the summary.json of runs, under any name.")] = Path(

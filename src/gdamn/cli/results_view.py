@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rich.text import Text
+
 from ..estimators import accuracy
 from ..runs.text import percent
 from ..text import safe
 from . import display
 
+WEIGHTS = (
+    "Refined: the graph with learned weights. Hard: how likely an edge should be there, by the labels of its ends; "
+    "soft: how much it counts among those that are, by features; stable: hard times soft."
+)
+NETWORKS = (
+    "q carries features over the edges and gives the prediction; p carries labels and learns which edges to trust; "
+    "the pseudo-label is what both learn from."
+)
 MOST_CLASSES = 20
 """Classes that are listed with their counts."""
 
@@ -29,10 +39,12 @@ def show_predictions(report: Mapping[str, Any]) -> None:
     show_remarks(report["warning"], report["labels_before_em"])
 
 
-def show_remarks(*sentences: str | None) -> None:
+def show_remarks(warning: str | None, *sentences: str | None) -> None:
     """What people should know before they trust an answer, a line each."""
+    if warning:
+        display.warning(warning)
     for sentence in filter(None, sentences):
-        display.note(sentence)
+        display.sentence(sentence)
 
 
 def show_accuracies(report: Mapping[str, Any]) -> None:
@@ -71,7 +83,8 @@ def show_refined(report: Mapping[str, Any]) -> None:
             text = f"{stats['lowest']:.3g} to {stats['highest']:.3g}, median {stats['median']:.3g}"
             rows.append((f"{name} of all edges", text))
     display.show_rows("Refined graph", ("what", "value"), rows)
-    show_remarks(report["labels_before_em"])
+    display.sentence(WEIGHTS)
+    show_remarks(None, report["labels_before_em"])
     display.note(f"Written to {report['written']}")
 
 
@@ -79,14 +92,16 @@ def show_explanation(node: Mapping[str, Any], most: int) -> None:
     """Opinions, the neighbours that counted, and the edges that were cut."""
     label = f", training label {safe(node['training_label'])}" if node["training_label"] is not None else ""
     sure = percent(node["confidence"])
-    display.note(f"Node {safe(node['node'])}: {safe(node['predicted'])}, confidence {sure} ({node['split']}{label})")
+    display.sentence(
+        f"Node {safe(node['node'])}: {safe(node['predicted'])}, confidence {sure} ({node['split']}{label})"
+    )
     show_remarks(node["warning"])
-    display.note(f"{node['read'][0].upper()}{node['read'][1:]}.")
+    display.sentence(f"{NETWORKS} Here {node['read']}.")
     opinions = [(network, *top_three(values)) for network, values in node["opinions"].items()]
     display.show_rows("Opinions", ("who", "first", "second", "third"), opinions)
     neighbours = [each for each in node["neighbours"] if not each["cut"]]
     cut = [each for each in node["neighbours"] if each["cut"]]
-    rows: list[tuple[str, ...]] = [("(itself)", safe(node["predicted"]), sure, "", "", "", *added(node["own"]))]
+    rows: list[tuple[str | Text, ...]] = [("(itself)", safe(node["predicted"]), sure, "", "", "", *added(node["own"]))]
     rows += [neighbour_row(each) for each in neighbours[:most]]
     if node["bias"]["contribution"]:
         rows.append(("(bias)", "", "", "", "", "", *added(node["bias"])))
@@ -108,15 +123,17 @@ def top_three(values: Mapping[str, float]) -> list[str]:
     return classes + [""] * (3 - len(classes))
 
 
-def neighbour_row(each: Mapping[str, Any]) -> tuple[str, ...]:
+def neighbour_row(each: Mapping[str, Any]) -> tuple[str | Text, ...]:
     """One neighbour as cells."""
     weights = (f"{each[name]:.3f}" for name in ("hard", "soft", "stable"))
     return (safe(each["node"]), safe(each["predicted"]), percent(each["confidence"]), *weights, *added(each))
 
 
-def added(part: Mapping[str, Any]) -> tuple[str, str]:
-    """What a part adds, and its share of the whole."""
-    return f"{part['contribution']:+.3f}", percent(part["share"])
+def added(part: Mapping[str, Any]) -> tuple[Text, str]:
+    """What a part adds, green for the label and red against it, and its share of the whole."""
+    value = part["contribution"]
+    text = f"{value:+.3f}"
+    return (display.good(text) if value > 0 else display.bad(text)), percent(part["share"])
 
 
 def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
@@ -128,14 +145,15 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
             f"{safe(row['source_predicted'])} {percent(row['source_confidence'])}",
             f"{safe(row['target_predicted'])} {percent(row['target_confidence'])}",
             f"{row['hard']:.3f}",
-            f"{row['suspicion']:.3f}",
+            display.bad(f"{row['suspicion']:.3f}") if row["suspicion"] >= 0.5 else f"{row['suspicion']:.3f}",
         )
         for row in as_rows(columns)
     ]
     names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
     display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
-    display.note(
-        "Suspicion: how likely the ends are of different classes, by evidence, or by the labels that the attention had."
+    display.sentence(
+        "Suspicion: how likely the ends are of different classes, by evidence, or by the labels that the attention "
+        "had. Hard: how likely the edge should be there, by the labels of its ends; below 0.5 it counts as cut."
     )
     show_remarks(*remarks)
 
@@ -155,8 +173,8 @@ def show_labels(columns: Mapping[str, Any], summary: str) -> None:
     names = ("node", "label", "its probability", "suggested", "its probability")
     if rows:
         display.show_rows("Labels most likely to be wrong", names, rows, right=names[2:3], wrap=False)
-    display.note(summary)
-    display.note("Probabilities are those of models that have not seen the node's label.")
+    display.sentence(summary)
+    display.sentence("Probabilities are those of models that have not seen the node's label.")
 
 
 def show_suggested(columns: Mapping[str, Any], rule: str, *remarks: str | None) -> None:
@@ -173,7 +191,7 @@ def show_suggested(columns: Mapping[str, Any], rule: str, *remarks: str | None) 
     ]
     names = ("node", "predicted", "or", "entropy", "stands for")
     display.show_rows(f"Nodes to label next ({rule})", names, rows, right=names[3:], wrap=False)
-    display.note("Entropy: 0 is sure, 1 knows nothing. Stands for: unlabelled nodes that are likest to this one.")
+    display.sentence("Entropy: 0 is sure, 1 knows nothing. Stands for: unlabelled nodes that are likest to this one.")
     show_remarks(*remarks)
 
 

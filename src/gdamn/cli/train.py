@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..fit.domains.ranks import environment
 from ..runs.reference import AUTO
 from ..runs.spec import folder_name
-from . import display, options
+from . import display, options, progress
 from . import file_options as files
 from .parsing import parse_noise, parse_pairs
 from .root import app, reporting
@@ -64,9 +64,10 @@ def train(
     force: options.ReplaceRun = False,
 ) -> None:
     """Train a method on a data set with one or more seeds and write models, predictions and a summary."""
-    from ..runs import run as runs
-    from ..runs.execution import Execution
-    from ..runs.ranks import team
+    with progress.starting():
+        from ..runs import run as runs
+        from ..runs.execution import Execution
+        from ..runs.ranks import team
 
     columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
@@ -76,17 +77,16 @@ def train(
     held_out = {"val_share": val_share, "test_share": test_share}
     spec = settled(spec, {**columns, **links, **held_out}, dataset is not None, decisions)
     several = workers > 1 or environment.is_rank()
-    known: dict[str, Any] | bool = reference and not several and is_path(spec.dataset)
+    known: dict[str, Any] | bool = not several and is_path(spec.dataset)
     if spec.method == AUTO:
         spec, known = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
-        known = reference and known
     launch_ranks(spec, workers, jobs, timeout)
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
-        with display.ProgressView() as view:
+        with progress.of_run(spec, jobs) as view:
             run = partial(runs.run, progress=view.update, read_progress=view.reading)
-            summary = run(spec, folder, execution, group=group, reference=known)
+            summary = run(spec, folder, execution, group=group, reference=reference and known)
         show_run(summary, folder, data_root, as_json)
 
 
@@ -142,6 +142,8 @@ def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_j
     else:
         display.show_summary(summary, str(folder))
     report_of_training(folder, data_root, quiet=as_json)
+    if not as_json:
+        display.show_written(folder)
 
 
 def make_spec(

@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from ..estimators import accuracy
 from ..model.metrics import NAMES, score_key
 from ..runs.spec import RunSpec, folder_name
-from . import display, options
+from . import display, options, progress
 from . import file_options as files
 from .parsing import parse_noise, parse_pairs
 from .root import app, reporting
@@ -67,7 +67,7 @@ def tune(
     spec = files.settle(spec_of(dataset, method, seeds, noise, data_options, metric), reading, fresh=True)
     folder = out or Path("runs") / f"tune-{folder_name(dataset)}-{method.replace(':', '-')}"
     execution = Execution(jobs, threads, data_root, time_budget=time_budget)
-    with display.CountView("trials", trials) as view:
+    with progress.CountView("trials", trials) as view:
         best = tuning.tune(
             *(spec, folder, execution),
             trials=trials,
@@ -77,7 +77,8 @@ def tune(
     show_best(best, metric, seeds)
     if best["trials"] < trials:
         display.note(f"The time was over after {best['trials']} of {trials} trials; the same command goes on.")
-    display.note(f"Written to {folder}; train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
+    display.show_written(folder)
+    display.note(f"Train it: gdamn train --config {folder / 'best.toml'} --seeds 20")
 
 
 def spec_of(

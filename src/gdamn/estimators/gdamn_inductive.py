@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -91,21 +91,28 @@ def start_graph(model: GDAMN, problem: Problem, known: NDArray[np.int64], start:
 
 
 def as_weighed(model: GDAMN, problem: Problem, known: NDArray[np.int64], start: str) -> Problem:
-    """The problem on the graph that a start uses."""
+    """The problem on the graph that a start uses, without the edges that the fit cut as drawn by lot."""
+    state = model.state_
+    if state.kept is not None:
+        kept = at_known(model, problem, known, state.kept, 1.0)
+        problem = replace(problem, structure=problem.structure.weighed(kept))
     if start == "evidence":
-        return replace(problem, structure=problem.structure.weighed(trusted(model, problem, known)))
+        if state.judged is None or state.edge_index is None:
+            raise DataError(
+                "The file of this model doesn't say how far it trusts the edges that it started on; train it again."
+            )
+        reliability = state.judged[1]
+        trusted = at_known(model, problem, known, reliability, reliability.mean() if len(reliability) else 1.0)
+        return replace(problem, structure=problem.structure.weighed(trusted))
     return problem.weighed_by_features() if start == "similar" else problem
 
 
-def trusted(model: GDAMN, problem: Problem, known: NDArray[np.int64]) -> NDArray[np.float32]:
-    """[E] how far the fit trusts each entry of A + I; one that it did not know like its average edge."""
-    state, pattern = model.state_, problem.structure.pattern
-    judged = state.judged
-    if judged is None or state.edge_index is None:
-        raise DataError(
-            "The file of this model doesn't say how far it trusts the edges that it started on; train it again."
-        )
-    source, target = state.edge_index
+def at_known(
+    model: GDAMN, problem: Problem, known: NDArray[np.int64], of_edges: NDArray[np.float32], other: float
+) -> NDArray[np.float32]:
+    """[E] what the fit says of each entry of A + I, by its own edges' values [E']; ``other`` of those that are new."""
+    pattern = problem.structure.pattern
+    source, target = cast("NDArray[np.int32]", model.state_.edge_index)
     size = len(model.probabilities_)
     position = sp.csr_array((np.arange(1, len(source) + 1), (target, source)), shape=(size, size))
     rows = known[np.repeat(np.arange(len(known)), np.diff(pattern.indptr))]
@@ -113,8 +120,8 @@ def trusted(model: GDAMN, problem: Problem, known: NDArray[np.int64]) -> NDArray
     both = (rows >= 0) & (columns >= 0)
     found = np.zeros(len(rows), np.int64)
     found[both] = position[rows[both], columns[both]]
-    values = np.full(len(rows), judged[1].mean() if len(source) else 1.0, np.float32)
-    values[found > 0] = judged[1][found[found > 0] - 1]
+    values = np.full(len(rows), other, np.float32)
+    values[found > 0] = of_edges[found[found > 0] - 1]
     return values
 
 

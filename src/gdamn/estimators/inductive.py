@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .base import NodeClassifier
 
 ROUNDS = 1
-"""How often the edges are weighed with the new nodes' labels; more changed little (docs/inductive.md)."""
+"""How often the edges are weighed with the new nodes' labels; more changed little (docs/evidence/after-training.md)."""
 
 TOLERANCE = 1e-4
 """On the graph of the fit a rebuilt model must answer as the saved one did, to this much."""

@@ -35,7 +35,7 @@ RULES = {
     "coverage": "nodes that stand for many others, no two alike; the model has no say",
     "uncertainty": "nodes whose two leading classes are closest",
 }
-"""The rules by name; the first is the default, as measured in docs/label-next.md."""
+"""The rules by name; the first is the default, as measured in docs/evidence/label-next.md."""
 
 CANDIDATES = 2_000
 """Unlabelled nodes that a batch is chosen from; more where it is large. A random part of larger graphs."""

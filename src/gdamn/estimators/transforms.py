@@ -1,4 +1,4 @@
-"""RefineGraph: a fitted model as a PyTorch Geometric transform, for any network that comes behind it."""
+"""Transforms for PyTorch Geometric: a fitted model's graph, or one without spurious edges, for any network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         loops: add a self-loop to every node, behind all edges, with its weight in the model. Its other attributes are
             those of the data's own self-loop, or 0 (None in lists) where they have none. Layers that add loops of
             weight 1, such as GCNConv, leave these as they are. Without it a node's own message outweighs its
-            neighbours' where they are doubtful, which measured better (docs/after-training.md).
+            neighbours' where they are doubtful, which measured better (docs/evidence/after-training.md).
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         positions = np.flatnonzero(entries >= 0)
         positions = positions[self.edges.chosen[entries[positions]]]
         loops = self._loops_of(data) if self.loops else np.empty(0, np.int64)
-        attributes = {key: _edge_values(data, key, positions, loops) for key in data.keys() if _is_per_edge(data, key)}  # noqa: SIM118
+        attributes = {key: edge_values(data, key, positions, loops) for key in data.keys() if is_per_edge(data, key)}  # noqa: SIM118
         device = data.edge_index.device
         refined = copy.copy(data)
         nodes = torch.arange(len(loops), device=device, dtype=data.edge_index.dtype)
-        edge_index = _plain(data.edge_index)[:, torch.from_numpy(positions).to(device)]
+        edge_index = plain(data.edge_index)[:, torch.from_numpy(positions).to(device)]
         refined.edge_index = torch.cat([edge_index, torch.stack([nodes, nodes])], dim=1)
         for key, value in attributes.items():
             refined[key] = value
@@ -91,7 +91,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
     def entries(self, data: Data) -> NDArray[np.int64]:
         """[E] where each edge of the data stands in the fit's graph, -1 for self-loops; another graph is refused."""
         self.check(data)
-        source, target = _plain(data.edge_index).cpu().numpy().astype(np.int64)
+        source, target = plain(data.edge_index).cpu().numpy().astype(np.int64)
         known = self.index[1].astype(np.int64) * self.num_nodes + self.index[0]
         positions = np.searchsorted(known, target * self.num_nodes + source)
         return np.where(source == target, -1, positions)
@@ -112,7 +112,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         if data.num_nodes != self.num_nodes:
             raise GraphError(f"The model knows {self.num_nodes} nodes, but the data have {data.num_nodes}.")
         for directed in (False, True):
-            indptr, indices, *_ = merge_edges(_plain(data.edge_index), None, self.num_nodes, directed)
+            indptr, indices, *_ = merge_edges(plain(data.edge_index), None, self.num_nodes, directed)
             targets = np.repeat(np.arange(self.num_nodes), np.diff(indptr))
             if np.array_equal(np.stack([indices, targets]), self.index):
                 return
@@ -120,7 +120,7 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
 
     def _loops_of(self, data: Data) -> NDArray[np.int64]:
         """[N] the first self-loop of each node among the data's edges, -1 where it has none."""
-        source, target = _plain(data.edge_index).cpu().numpy()
+        source, target = plain(data.edge_index).cpu().numpy()
         loops = np.flatnonzero(source == target)[::-1]
         first = np.full(self.num_nodes, -1, np.int64)
         first[source[loops]] = loops
@@ -130,12 +130,12 @@ class RefineGraph(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has
         return f"RefineGraph(keep={self.keep!r}, top={self.top!r}, weight={self.weight!r}, loops={self.loops!r})"
 
 
-def _plain(edge_index: Tensor) -> Tensor:
+def plain(edge_index: Tensor) -> Tensor:
     """Without what PyTorch Geometric's EdgeIndex remembers of an order that may go."""
     return edge_index.as_subclass(Tensor)  # type: ignore[no-any-return,unused-ignore]
 
 
-def _is_per_edge(data: Data, key: str) -> bool:
+def is_per_edge(data: Data, key: str) -> bool:
     """Whether an attribute has one value per edge, as PyTorch Geometric decides it.
 
     It takes any list of the edges' number for one, even where the nodes are as many; there the name decides, as it
@@ -150,7 +150,7 @@ def _is_per_edge(data: Data, key: str) -> bool:
     return bool(data.is_edge_attr(key))
 
 
-def _edge_values(data: Data, key: str, positions: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
+def edge_values(data: Data, key: str, positions: NDArray[np.int64], loops: NDArray[np.int64]) -> Any:
     """The values of the edges that stay, then those of the loops."""
     value = data[key]
     with_loop = np.flatnonzero(loops >= 0)

@@ -76,6 +76,8 @@ def weigh(
     if directed is None:
         directed = bool((reversed_entries(index, nodes) < 0).any())
     chosen = chosen_entries(index, weights, nodes, keep, top, directed)
+    if (kept := model.state_.kept) is not None:
+        chosen &= kept > 0  # what was cut as drawn by lot is no edge of the refined graph
     if not zeros:
         chosen &= weights["stable"] > 0
     return Weighed(

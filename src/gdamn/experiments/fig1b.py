@@ -139,6 +139,12 @@ def table(content: Content) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     return ("data set", "attention", *(f"{graph} graph, test accuracy in %" for graph in GRAPHS)), rows
 
 
+def spelled(name: str) -> str:
+    """A kind of attention without letters that only the paper's readers know."""
+    whole = {"PR": "like neighbours (PR)", "NR": "unlike neighbours (NR)"}
+    return name.replace(name[:2], whole[name[:2]]).replace(", ", ",\n") if name[:2] in whole else name
+
+
 def draw(content: Content) -> Figure:
     """A panel per graph, a row per kind of attention: points of the seeds, mean and deviation."""
     from .style import BLUE, GREEN, ORANGE, PAGE, SOFT, panels
@@ -161,7 +167,7 @@ def draw(content: Content) -> Figure:
             )  # fmt: skip
         axes.set_title(f"{dataset}, {graph} graph")
         axes.set_xlabel("test accuracy of a GCN, %")
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), [spelled(name) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)

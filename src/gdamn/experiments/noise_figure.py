@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from ..colours import YELLOW
 from .noise_curves import axis_text, short
 from .style import BLUE, GREEN, INK, ORANGE, PAGE, PINK, SKY, SOFT, band
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 OURS = {"gdamn": (BLUE, "o"), "gdamn-plus": (ORANGE, "s")}
 """Methods that are easy to find: solid, thicker lines in colours of their own."""
 
-YELLOW = "#E69F00"
 COLOURS = zip((INK, GREEN, PINK, SKY, YELLOW, SOFT), "^Dv<>P", strict=True)
 OTHERS = [(*look, line) for line, look in product(("-", "--", ":"), COLOURS)]
 """Colours, markers and lines of the others, in their order."""

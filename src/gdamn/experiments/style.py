@@ -6,50 +6,34 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import colours
 from ..system import io
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
-"""Okabe and Ito's colours, which the colour-blind tell apart; lines have different markers too."""
-
-INK, SOFT, FAINT = "#222222", "#6b6b6b", "#e3e3e3"
+BLUE, ORANGE, GREEN, PINK, SKY = colours.BLUE, colours.ORANGE, colours.GREEN, colours.PINK, colours.SKY
+INK, SOFT, FAINT = colours.INK, colours.SOFT, colours.FAINT
 COLUMN, PAGE = 3.5, 7.16
 """Width in inches of a column and of a page of a two-column journal."""
 
 DPI = 300
 
 STYLE: dict[str, Any] = {
+    **colours.STYLE,
     "figure.constrained_layout.use": True,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with Matplotlib, so that every machine draws the same
     "font.size": 8,
     "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
     "axes.labelsize": 8,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": SOFT,
     "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": FAINT,
     "grid.linewidth": 0.6,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
     "xtick.labelsize": 7.5,
     "ytick.labelsize": 7.5,
-    "legend.frameon": False,
     "legend.fontsize": 7.5,
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
-    "text.color": INK,
-    "svg.hashsalt": "gdamn",
     "svg.fonttype": "path",
 }
 

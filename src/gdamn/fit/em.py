@@ -46,8 +46,8 @@ class EM:
     """
 
     def __init__(self, domain: Domain, settings: Settings, watch: Watch) -> None:
-        self.domain, self.s, self.watch = domain, settings, watch
-        self.starts = Starts(domain, settings.seed)
+        self.s, self.watch, self.starts = settings, watch, Starts(domain, settings)
+        self.domain = self.starts.plain
         self.checkpoint = checkpoint.of_fit("gdamn", settings, domain.problem)
         self.root = Key(settings.seed, domain.problem.place).fold("gdamn")
         self.network = settings.propagator  # q's; where ``start`` is multihop, another one may suit the graph
@@ -105,7 +105,9 @@ class EM:
             about = describe(self.starts.multihop, self.problem, self.watch.best_state["logits"])
             self.watch.best = {**self.watch.best, **about, "propagator": self.network}
         if self.watch.best_state is not None:
-            self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges(self.s)}
+            self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges}
+        if self.starts.links is not None and self.watch.best is not None:
+            self.watch.best = {**self.watch.best, "edges_by_lot": round(self.starts.links.share, 4)}
         if self.budget.left_out and self.watch.best is not None:
             self.watch.best = {**self.watch.best, "left_out": list(self.budget.left_out)}
         return self
@@ -115,7 +117,7 @@ class EM:
         start, epochs = self.s.start, self.s.pretrain_epochs
         if start == "auto" and self.problem.counts.val == 0:
             start = "multihop" if self.domain.has_multihop else "graph"
-        for name in self.starts.tried(self.s.judge_edges) if start == "auto" else (start,):
+        for name in self.starts.tried if start == "auto" else (start,):
             if name in self.tried or (self.tried and not self.has_time(f"pre-train ({name})", {"q": epochs})):
                 continue
             self.q = self.new_q(self.root.fold("start q"))

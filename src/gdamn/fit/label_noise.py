@@ -35,7 +35,7 @@ MOST = 0.5
 
 ENOUGH = 20
 """Labels per class, in the mean, from which wrong labels are claimed. With 5 or 10 on Cora, right labels of hard
-classes were taken for wrong in one of four draws each (docs/wrong-labels.md)."""
+classes were taken for wrong in one of four draws each (docs/evidence/wrong-labels.md)."""
 
 Floats = NDArray[np.float64]
 

@@ -5,20 +5,40 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..model.settings import Settings
 from .domains.domain import Domain
-from .field import Field
+from .field import Field, Links
+from .field.pairs import Pairs
 from .multihop import Opinion
 
 
 class Starts:
-    """What each start of a fit on a domain needs, made once where it is asked for."""
+    """What each start of a fit on a domain needs, made once where it is asked for.
 
-    def __init__(self, plain: Domain, seed: int) -> None:
-        self.plain, self.seed = plain, seed
+    Attributes:
+        plain: the domain, on the graph without the edges that look as if they were drawn by lot.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings) -> None:
+        self.seed, self.judges = settings.seed, settings.judge_edges
+        asked = settings.start == "evidence" or (self.judges and settings.start in ("auto", "multihop"))
+        self.asked = asked and domain.has_field
+        found = domain.edge_links(self.seed) if self.asked and self.judges else None
+        self.pairs: Pairs | None = None if found is None else found[0]
+        self.links: Links | None = None if found is None else found[1]
+        self.plain = domain if self.kept is None else domain.weighed_by(self.kept)
         self._domains: dict[str, Domain] = {}
+
+    @cached_property
+    def kept(self) -> NDArray[np.float32] | None:
+        """[E] what each entry of A + I weighs, 0 where it is cut; None where nothing is."""
+        if self.pairs is None or self.links is None or self.links.factors is None:
+            return None
+        return self.pairs.on_entries(self.pairs.with_confirmed(self.links.factors))
 
     @cached_property
     def multihop(self) -> Opinion:
@@ -53,14 +73,20 @@ class Starts:
             self._domains[name] = self.plain.weighed_by(self.field.reliability)
         return self._domains.get(name, self.plain)
 
-    def tried(self, judge_edges: bool) -> tuple[str, ...]:
+    @property
+    def tried(self) -> tuple[str, ...]:
         """The starts that ``auto`` tries; the last two where the setting ``judge_edges`` is on."""
         more = {"evidence": self.plain.has_field, "multihop": self.plain.has_field and self.plain.has_multihop}
-        return (*self.plain.starts, *(name for name, there in more.items() if judge_edges and there))
+        return (*self.plain.starts, *(name for name, there in more.items() if self.judges and there))
 
-    def judged_edges(self, s: Settings) -> dict[str, Any]:
-        """The field on every edge, where the settings ask for it; else {}. The same for a fit that was resumed."""
-        asked = s.start == "evidence" or (s.judge_edges and s.start in ("auto", "multihop"))
-        if not asked or not self.plain.has_field:
+    @property
+    def judged_edges(self) -> dict[str, Any]:
+        """What is known of every edge, where the settings ask for it; else {}. The same for a fit that was resumed."""
+        if not self.asked:
             return {}
-        return {"evidence": self.field.evidence, "reliability": self.field.reliability}
+        judged = {"evidence": self.field.evidence, "reliability": self.field.reliability}
+        if self.pairs is not None and self.links is not None:
+            judged["lot"] = self.pairs.on_entries(self.pairs.with_confirmed(self.links.lot, 0.0))
+        if self.kept is not None:
+            judged["kept"] = self.kept
+        return judged

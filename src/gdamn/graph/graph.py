@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Features: TypeAlias = NDArray[np.float32] | sp.csr_array
 
 SPARSE_BELOW = 0.25
-"""Features with a smaller share of non-zeros are kept sparse. Measured: see docs/performance.md."""
+"""Features with a smaller share of non-zeros are kept sparse. Measured: see docs/evidence/performance.md."""
 
 SPLITS = ("train", "val", "test")
 _ARRAYS = (

@@ -1,7 +1,7 @@
 """Nodes of a large graph renumbered for the time of a fit, so that neighbours lie near each other in memory.
 
 A sparse product reads one row of the dense side per entry. Beyond the cache a row far away costs a wait; after reverse
-Cuthill–McKee most neighbours are close by (docs/performance.md has the times). What a fit leaves behind is put
+Cuthill–McKee most neighbours are close by (docs/evidence/performance.md has the times). What a fit leaves behind is put
 back into the caller's order (model/fitted_state.py), so that nobody sees the renumbering.
 """
 

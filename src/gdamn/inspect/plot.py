@@ -8,17 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from ..colours import BLUE, FAINT, INK, STYLE, of_class
 from ..system.extras import need
 from ..system.io import replacing
 from .facts import Facts, by_doubling
 
-INK, BLUE = "#222222", "#3b6fb6"
 MOST_CLASSES = 12
 
 
 def draw(facts: Facts, path: Path) -> None:
     """Write the picture; the file appears whole or not at all."""
     need("A picture", "matplotlib")
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE), replacing(path) as temporary:
+        figure_of(facts).savefig(temporary, dpi=110, format="png", metadata={"Software": None})
+
+
+def figure_of(facts: Facts) -> Any:
+    """The four panels."""
     import matplotlib.figure
 
     figure = matplotlib.figure.Figure(figsize=(11, 8), layout="constrained")
@@ -29,8 +37,7 @@ def draw(facts: Facts, path: Path) -> None:
     _components(axes[0, 1], facts)
     _classes(axes[1, 0], facts)
     _mixing(figure, axes[1, 1], facts)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=110, format="png")
+    return figure
 
 
 def _plain(axes: Any, title: str) -> None:
@@ -71,12 +78,15 @@ def _components(axes: Any, facts: Facts) -> None:
 def _classes(axes: Any, facts: Facts) -> None:
     labels = facts.data["labels"]
     ordered = sorted(labels["classes"].items(), key=lambda each: -each[1])
+    number = {name: at for at, name in enumerate(labels["classes"])}
     classes = ordered[:MOST_CLASSES]
+    colours = [of_class(number[name]) for name, _ in classes]
     if len(ordered) > MOST_CLASSES:
+        colours.append(FAINT)
         classes.append((f"{len(ordered) - MOST_CLASSES} more", sum(count for _, count in ordered[MOST_CLASSES:])))
     if not classes:
         axes.text(0.5, 0.5, "no label is known", ha="center", va="center", transform=axes.transAxes, color=INK)
-    bars = axes.barh([_cut(name) for name, _ in classes], [count for _, count in classes], color=BLUE)
+    bars = axes.barh([_cut(name) for name, _ in classes], [count for _, count in classes], color=colours)
     axes.bar_label(bars, fmt="{:,.0f}", fontsize=8, padding=3)
     axes.invert_yaxis()
     axes.margins(x=0.12)

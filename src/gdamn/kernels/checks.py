@@ -1,7 +1,7 @@
 """What the operations refuse before a compiled loop runs: such a loop would read foreign memory in place of failing.
 
 Shapes and types are checked on every call, index ranges once per :class:`~gdamn.kernels.Pattern`. The cost is measured
-in docs/performance.md.
+in docs/evidence/performance.md.
 """
 
 from __future__ import annotations

@@ -40,6 +40,12 @@ WEIGHTS = (*ATTENTION, "used")
 JUDGED = ("evidence", "reliability")
 """The probability that an edge joins nodes of one class: by evidence alone, and by the beliefs about its ends, too."""
 
+LINKS = ("lot", "kept")
+"""The probability that an edge was drawn by lot, above 1 where that is beyond doubt, and what the edge then weighs."""
+
+OF_EDGES = (*WEIGHTS, *JUDGED, *LINKS)
+"""All that a model may say of an edge."""
+
 HELD: dict[str, tuple[Axis, ...]] = {
     "probabilities": (Axis.NODE, Axis.CLASS),
     "p_probabilities": (Axis.NODE, Axis.CLASS),
@@ -47,7 +53,7 @@ HELD: dict[str, tuple[Axis, ...]] = {
     "base_probabilities": (Axis.NODE, Axis.CLASS),
     "edge.index": (Axis.END, Axis.EDGE),
     **{f"loop.{name}": (Axis.LOOP,) for name in WEIGHTS},
-    **{f"edge.{name}": (Axis.EDGE,) for name in (*WEIGHTS, *JUDGED)},
+    **{f"edge.{name}": (Axis.EDGE,) for name in OF_EDGES},
 }
 """The arrays that belong to the graph: float32, except for ``edge.index`` (sources and targets)."""
 
@@ -74,7 +80,7 @@ class FittedState:
         pseudo_labels: [N, C] what p was given for labels in the chosen epoch.
         base_probabilities: [N, C] before they were corrected and smoothed.
         edge_index: [2, E] sources and targets, in the order of the graph's CSR.
-        edge_weights: those of :data:`WEIGHTS` and :data:`JUDGED` that there are, [E] each.
+        edge_weights: those of :data:`WEIGHTS`, :data:`JUDGED` and :data:`LINKS` that there are, [E] each.
         loop_weights: the same of the self-loops, [N] each.
     """
 
@@ -91,7 +97,7 @@ class FittedState:
         """From the arrays by their names."""
 
         def weights(kind: str) -> Arrays:
-            return {name: arrays[f"{kind}.{name}"] for name in (*WEIGHTS, *JUDGED) if f"{kind}.{name}" in arrays}
+            return {name: arrays[f"{kind}.{name}"] for name in OF_EDGES if f"{kind}.{name}" in arrays}
 
         per_node = {name: arrays.get(name) for name in PER_NODE}
         return cls(
@@ -101,7 +107,7 @@ class FittedState:
     def named(self) -> Arrays:
         """The arrays that there are, by their names in ``tensors_`` and in model files."""
         arrays = {name: getattr(self, name) for name in PER_NODE}
-        for name in (*WEIGHTS, *JUDGED):
+        for name in OF_EDGES:
             arrays[f"edge.{name}"] = self.edge_weights.get(name)
             arrays[f"loop.{name}"] = self.loop_weights.get(name)
         arrays["edge.index"] = self.edge_index
@@ -117,6 +123,16 @@ class FittedState:
         """``evidence`` and ``reliability`` [E]; None where the fit has not judged the edges."""
         have = all(name in self.edge_weights for name in JUDGED)
         return (self.edge_weights["evidence"], self.edge_weights["reliability"]) if have else None
+
+    @property
+    def lot(self) -> NDArray[np.float32] | None:
+        """[E] how likely an edge was drawn by lot; None where the fit has not asked."""
+        return self.edge_weights.get("lot")
+
+    @property
+    def kept(self) -> NDArray[np.float32] | None:
+        """[E] what an edge weighs, 0 where it was cut as drawn by lot; None where none was."""
+        return self.edge_weights.get("kept")
 
     @property
     def loop_attention(self) -> Arrays | None:

@@ -124,8 +124,8 @@ class TrainedSettings(BaseSettings):
 class Settings(TrainedSettings):
     """The settings of GDAMN. Equation names are those of docs/method.md.
 
-    The defaults are for a graph that nobody has tuned for (docs/accuracy.md); the presets of the paper's data sets
-    have the paper's settings where it states them.
+    The defaults are for a graph that nobody has tuned for (docs/evidence/accuracy.md); the presets of the paper's data
+    sets have the paper's settings where it states them.
     """
 
     propagator: str = setting("gcn", "The network of q; the paper's is gcn.", PROPAGATORS)

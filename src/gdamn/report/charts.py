@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from ..estimators.accuracy import interval
 from ..estimators.calibration import BINS, Calibration
 from ..estimators.chosen_epoch import chosen_epoch
 from ..system.extras import need
@@ -50,9 +51,9 @@ def chart(height: float) -> Iterator[tuple[Axes, Callable[[str, str], Markup]]]:
         yield axes, lambda name, label: themed(figure, name, label)
 
 
-def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], validation: Mapping[str, Any]) -> Markup:
-    """A point per seed, with mean and standard deviation, for test and validation."""
-    rows = [("test", test, "first"), ("validation", validation, "second")]
+def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], second: str, validation: Mapping[str, Any]) -> Markup:
+    """A point per seed, with mean and standard deviation, for test and for what else is known, called ``second``."""
+    rows = [("test", test, "first"), (second, validation, "second")]
     rows = [row for row in rows if row[1]["mean"] is not None]
     with chart(0.95 + 0.6 * len(rows)) as (axes, svg):
         for at, (_, accuracy, role) in enumerate(rows):
@@ -70,7 +71,7 @@ def seeds_chart(seeds: Sequence[int], test: Mapping[str, Any], validation: Mappi
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
         axes.margins(x=0.08)
-        return svg("seeds", f"Accuracy of {len(seeds)} seeds on test and validation nodes")
+        return svg("seeds", f"Accuracy of {len(seeds)} seeds: {' and '.join(row[0] for row in rows)}")
 
 
 def matrix_chart(
@@ -120,14 +121,17 @@ def calibration_chart(bins: Calibration) -> Markup:
             (np.arange(BINS) + 0.5) / BINS, share, width=0.9 / BINS, color=INKS["band"], label="share of the nodes"
         )
         axes.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1.2, color=INKS["soft"], label="perfectly calibrated")
-        axes.plot(confidence, accuracy, marker="o", ms=6, lw=2, color=INKS["first"], label="this model")
+        ends = np.array([interval(*pair) for pair in zip(accuracy.tolist(), bins.count[filled].tolist(), strict=True)])
+        bars = np.abs(ends.T - accuracy)
+        look: dict[str, Any] = {"fmt": "o", "ms": 6, "color": INKS["first"], "elinewidth": 1.4}
+        axes.errorbar(confidence, accuracy, yerr=bars, capsize=3, label="this model, 95 % interval", **look)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.02)
         axes.set_xlabel("confidence (highest probability)")
         axes.set_ylabel("share predicted right")
         axes.grid(axis="y")
         axes.set_axisbelow(True)
-        axes.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2)
+        axes.figure.legend(loc="outside lower left", ncols=2, columnspacing=1.2)
         return svg("calibration", f"Calibration curve; expected calibration error {100 * bins.error:.1f} per cent")
 
 
@@ -158,6 +162,8 @@ def learning_chart(
             for other in others:
                 axes.plot(*curve(other, key), color=INKS[role], lw=0.8, alpha=0.25)
             axes.plot(*curve(history, key), color=INKS[role], lw=1.8, label=text)
+        if others:
+            axes.plot([], [], color=INKS[what[keys[-1]][1]], lw=0.8, alpha=0.6, label="other seeds")
         at = chosen_epoch(history, best)
         if at is not None:
             axes.axvline(at, color=INKS["ink"], lw=1.2, ls=(0, (2, 2)))
@@ -234,6 +240,31 @@ def hard_chart(histogram: NDArray[np.int64]) -> Markup:
         axes.set_axisbelow(True)
         axes.figure.legend(loc="outside lower left", ncols=3)
         return svg("hard", "Histogram of the hard attention of edges within a class and between classes")
+
+
+def reference_chart(rows: Sequence[tuple[str, float, tuple[float, float], bool]]) -> Markup:
+    """A row per method: accuracy and interval; a line at the best simple one.
+
+    Args:
+        rows: name, accuracy, ends of the interval, whether it is this run's model or its start.
+    """
+    best = max((value for _, value, _, own in rows if not own), default=None)
+    with chart(0.9 + 0.36 * len(rows)) as (axes, svg):
+        for at, (_, value, (low, high), own) in enumerate(rows):
+            bars = [[100 * (value - low)], [100 * (high - value)]]
+            colour = INKS["second" if own else "first"]
+            axes.errorbar(100 * value, at, xerr=bars, fmt="D" if own else "o", ms=6, color=colour, capsize=3)
+        if best is not None:
+            axes.axvline(100 * best, color=INKS["soft"], lw=1.2, ls=(0, (4, 3)))
+        axes.set_yticks(range(len(rows)), [shortened(row[0], 34) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel("accuracy, %")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+        axes.set_axisbelow(True)
+        axes.margins(x=0.08)
+        return svg("reference", "Accuracy of simple methods and of this run, with 95 per cent intervals")
 
 
 def methods_chart(results: Sequence[Mapping[str, Any]], best: str | None) -> Markup:

@@ -21,6 +21,8 @@ __all__ = [
     "Ints",
     "class_strength",
     "confusion",
+    "degrees",
+    "f1",
     "over_seeds",
     "precision_recall",
 ]
@@ -44,6 +46,13 @@ def over_seeds(values: Sequence[Floats]) -> tuple[Floats, Floats]:
     return mean, np.where(known > 0, std, np.nan)
 
 
+def f1(table: Ints) -> Floats:
+    """[C] 2 TP / (2 TP + FP + FN) of each class from a confusion matrix; nan where it occurs nowhere."""
+    with np.errstate(invalid="ignore"):
+        score: Floats = 2 * np.diag(table) / (table.sum(axis=0) + table.sum(axis=1))
+    return score
+
+
 def class_strength(graph: Graph, weights: NDArray[Any] | None) -> Floats:
     """[C, C] of the weight that reaches a class (row), the share that comes from each class (column).
 
@@ -57,6 +66,12 @@ def class_strength(graph: Graph, weights: NDArray[Any] | None) -> Floats:
     with np.errstate(invalid="ignore"):
         shares: Floats = sums / sums.sum(axis=1, keepdims=True)
     return shares
+
+
+def degrees(graph: Graph) -> Ints:
+    """[N] edges at each node; those that come in and those that go out of a directed graph."""
+    incoming: Ints = np.diff(graph.indptr)
+    return incoming + np.bincount(graph.indices, minlength=graph.num_nodes) if graph.directed else incoming
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,14 @@ from .text import script_json
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LIMIT = 4_900_000
+LIMIT = 7_500_000
 """Most bytes of a page: it should open at once, and go through by mail."""
+
+SCRIPTS = ("script.js",)
+"""What every page runs: theme and tables."""
+
+RUN_SCRIPTS = (*SCRIPTS, "tables.js", "explorer.js", "map.js", "check.js")
+"""What the page of a run runs, in this order."""
 
 Cell = tuple[str, float | str | None]
 """What a cell shows, and what it is sorted by."""
@@ -58,9 +64,9 @@ def cells(*values: object) -> list[Cell]:
     return [(str(value), str(value)) for value in values]
 
 
-def render(template: str, context: Mapping[str, Any], data: Any = None) -> str:
-    """The page as text; ``data`` is what its script reads."""
-    style, script = asset("style.css"), asset("script.js")
+def render(template: str, context: Mapping[str, Any], data: Any = None, scripts: Sequence[str] = SCRIPTS) -> str:
+    """The page as text; ``data`` is what its scripts read."""
+    style, script = asset("style.css"), "".join(asset(name) for name in scripts)
     own_style = Markup(style)  # nosec B704  # a file of this package
     own_script = Markup(script)  # nosec B704  # a file of this package
     policy = (

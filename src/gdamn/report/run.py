@@ -10,16 +10,18 @@ from typing import Any
 
 from ..errors import OutputError
 from ..estimators.calibration import Calibration
-from ..estimators.chosen_epoch import before_em_sentence
 from ..model.temperature import ENOUGH
 from ..runs.spec import folder_name
 from ..system import io
 from ..system.extras import need
 from ..using.run_folder import RunFolder
-from . import attention, measures, overview, sections
+from . import attention, check_next, findings, measures, overview, sections
 from . import reference as simple_methods
-from .explorer import Budget, explorer
-from .page import LIMIT, render
+from .explorer import Budget, Shown, explorer, select
+from .graph_map import make_map
+from .map_picture import check_suffix, write_picture
+from .node_names import node_names
+from .page import LIMIT, RUN_SCRIPTS, render
 from .seed_fit import EVALUATED, SeedFit, read_seed
 from .text import link, visible
 
@@ -55,6 +57,8 @@ def write_run(
     data_root: Path | None = None,
     seed: int | None = None,
     nodes: Sequence[str] = (),
+    name: str | None = None,
+    pictures: Sequence[Path] = (),
     watch: Watch | None = None,
 ) -> Path:
     """Write ``report.html`` of a finished run.
@@ -63,13 +67,18 @@ def write_run(
         target: the page; ``report.html`` in the run's folder when left out.
         seed: the seed whose graph is shown; that of the highest validation accuracy when left out.
         nodes: ids that the explorer must have, where the graph is too large for all.
+        name: column of the table of nodes with their names or texts.
+        pictures: PNG or SVG files of the map, to be written as well.
     """
     need("A page", "matplotlib")
+    for path in pictures:
+        check_suffix(path)
     run = RunFolder(folder, data_root)
     page = target or folder / "report.html"
     if page.is_dir():
         raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
     explored_seed = run.best_seed(seed)
+    names = node_names(run, name)
     explored: SeedFit | None = None
     results = []
     for fit in read_seeds(run, watch):
@@ -77,7 +86,11 @@ def write_run(
         if fit.seed == explored_seed:
             explored = fit
     assert explored is not None
-    io.write_text(page, make_page(run, results, explored, page, nodes))
+    judged = check_next.judge(run, explored)
+    shown = Shown(explored, judged, check_next.to_check(explored, judged), names)
+    io.write_text(page, make_page(run, results, shown, page, nodes))
+    for path in pictures:
+        write_picture(path, shown, make_map(explored, select(shown, Budget(), ())))
     return page
 
 
@@ -105,38 +118,36 @@ def measure(fit: SeedFit) -> SeedResult:
     return SeedResult(*shown, table, bins, edges, fit.history, t.kind, t.accuracy)
 
 
-def make_page(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit, page: Path, nodes: Sequence[str]) -> str:
+def make_page(run: RunFolder, results: Sequence[SeedResult], shown: Shown, page: Path, nodes: Sequence[str]) -> str:
     """The page as text; where it would be too large, the explorer knows fewer nodes."""
+    fit = shown.fit
     context = {
         "title": f"{visible(run.spec.method)} on {visible(folder_name(run.spec.dataset))}",
+        "findings": findings.findings(run, results, fit, shown.judged),
+        "alerts": findings.alerts(run, results, fit, shown.judged),
+        "check": check_next.words(shown.judged, shown.lists),
         "tiles": sections.tiles(run, results),
         "overview": overview.overview(run, fit),
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
         "classes": sections.classes(run, results, fit),
         "reference": simple_methods.reference(run),
+        "caveat": sections.caveat(results),
         "evaluated": EVALUATED.get(fit.evaluated, ""),
         "learning": sections.learning(results, fit),
         "attention": attention.attention(run, results, fit),
         "shown_seed": fit.seed,
         "several_seeds": len(results) > 1,
-        "remarks": [*remarks(results), *(visible(text, 300) for text in run.summary.get("remarks", ()))],
         "files": files(run, page),
         "commands": commands(run),
     }
     budget = Budget()
     while True:
-        data = explorer(fit, budget, nodes)
-        text = render("run.html", {**context, "explorer": data}, data)
+        data = explorer(shown, budget, nodes)
+        text = render("run.html", {**context, "explorer": data}, data, RUN_SCRIPTS)
         if len(text.encode("utf-8", "replace")) <= LIMIT or budget.nodes < 100:
             return text
         budget = budget.half()
-
-
-def remarks(results: Sequence[SeedResult]) -> list[str]:
-    """What people should know before they trust the page, a sentence each."""
-    early = [result.seed for result in results if result.before_em]
-    return [text for text in (sections.caveat(results), before_em_sentence(early, len(results))) if text is not None]
 
 
 def files(run: RunFolder, page: Path) -> dict[str, Any]:

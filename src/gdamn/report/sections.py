@@ -47,7 +47,10 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
     for key, name, what in SCORES:
         scores = run.summary.get(f"{part}_{key}")
         if scores is not None and scores["mean"] is not None:
-            rows.append((name, score_text(scores), f"{what}, {nodes}"))
+            rows.append((name, *score_tile(scores, f"{what}, {nodes}")))
+    simple = best_simple(run)
+    if simple is not None:
+        rows.append(simple)
     bins = pooled(results)
     if bins is not None:
         rows.append(("Calibration error", percent(bins.error), f"confidence against accuracy, {pooled_nodes(bins)}"))
@@ -56,6 +59,25 @@ def tiles(run: RunFolder, results: Sequence[SeedResult]) -> list[tuple[str, str,
         cut = float(np.mean([e.cut / e.edges for e in edges if e.edges] or [0.0]))
         rows.append(("Edges cut", percent(cut), f"of {whole(float(np.mean([e.edges for e in edges])))}"))
     return rows
+
+
+def score_tile(scores: Mapping[str, Any], remark: str) -> tuple[str, str]:
+    """A score for a tile, and its remark: with the interval of one seed, where it has one."""
+    ends = (scores.get("interval_95") or [None])[0] if len(scores["per_seed"]) == 1 else None
+    if ends is None:
+        return score_text(scores), remark
+    return percent(scores["mean"]), f"{remark}, 95 % interval {100 * ends[0]:.1f}–{100 * ends[1]:.1f}"
+
+
+def best_simple(run: RunFolder) -> tuple[str, str, str] | None:
+    """The tile of the simple method of the highest accuracy; None for runs without a reference."""
+    methods = [m for m in (run.summary.get("reference") or {}).get("methods", ()) if m.get("name") != "start"]
+    if not methods:
+        return None
+    best = max(methods, key=lambda method: float(method["accuracy"]))
+    (low, high), nodes = best["interval_95"], accuracy.count_text([best["nodes"]])
+    remark = f"{visible(best['title'])}, {nodes} held out in turn, 95 % interval {100 * low:.1f}–{100 * high:.1f}"
+    return "Best simple method", percent(best["accuracy"]), remark
 
 
 def judged(run: RunFolder, validation: str, cross_fitted: str) -> tuple[str, Mapping[str, Any]]:
@@ -107,7 +129,7 @@ def seeds(run: RunFolder) -> dict[str, Any]:
         rows.append([(str(seed), seed), *cells_of, (str(epochs), epochs), (number(seconds, 1), seconds)])
     known = test["mean"] is not None or validation["mean"] is not None
     return {
-        "chart": charts.seeds_chart(numbers, test, validation) if known and len(numbers) > 1 else None,
+        "chart": charts.seeds_chart(numbers, test, name, validation) if known and len(numbers) > 1 else None,
         "table": Table("Accuracy by seed", columns, rows, numeric=columns),
     }
 
@@ -141,20 +163,22 @@ def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict
 
 
 def class_table(tables: Sequence[measures.Ints], names: Sequence[str]) -> Table:
-    """A row per class; over several seeds mean ± standard deviation."""
-    measured = [measures.precision_recall(table) for table in tables]
+    """A row per class: over several seeds mean ± standard deviation, of one its value with the 95 % interval."""
+    measured = [(measures.f1(table), *measures.precision_recall(table)[::-1]) for table in tables]
     several = len(tables) > 1
-    spreads = [measures.over_seeds([pair[at] for pair in measured]) for at in (0, 1)]
+    spreads = [measures.over_seeds([scores[at] for scores in measured]) for at in range(3)]
     support = np.mean([table.sum(axis=1) for table in tables], axis=0)
+    behind = (None, tables[0].sum(axis=1), tables[0].sum(axis=0))  # the nodes behind F1, recall and precision
     rows: list[list[Cell]] = []
     for c, name in enumerate(names):
-        row: list[Cell] = [(visible(name), visible(name)), (whole(support[c]), float(support[c]))]
-        for mean, std in spreads:
+        row: list[Cell] = [(visible(name), visible(name))]
+        for (mean, std), nodes in zip(spreads, behind, strict=True):
             value = None if np.isnan(mean[c]) else float(mean[c])
-            row.append((mean_std(value, float(std[c])) if several else percent(value), value))
-        rows.append(row)
-    columns = ("class", "nodes", "precision", "recall")
-    return Table("Precision and recall by class", columns, rows, numeric=columns[1:])
+            one = percent(value) if nodes is None else accuracy.short(value, int(nodes[c]))
+            row.append((mean_std(value, float(std[c])) if several else one, value))
+        rows.append([*row, (whole(support[c]), float(support[c]))])
+    columns = ("class", "F1", "recall", "precision", "nodes")
+    return Table("F1, recall and precision by class", columns, rows, numeric=columns[1:])
 
 
 def recall_table(recall: Mapping[str, Any]) -> Table | None:
@@ -204,22 +228,25 @@ def calibration(bins: Calibration) -> Chart:
     """Confidence against accuracy."""
     text = (
         "Nodes are grouped by their confidence, the calibrated probability of the predicted class; on the dashed line "
-        "a model is right as often as it is sure. The mean distance (expected calibration error) is "
+        "a model is right as often as it is sure. Bars are 95 % intervals (Wilson). The mean distance (expected "
+        "calibration error) is "
         f"{percent(bins.error)}, over {pooled_nodes(bins)}."
     )
     rows: list[list[Cell]] = []
     for at in np.flatnonzero(bins.count):
         count = int(bins.count[at])
         confidence, share_right = float(bins.confidence[at] / count), float(bins.right[at] / count)
+        low, high = accuracy.interval(share_right, count)
         rows.append(
             [
                 *cells(f"{at / BINS:.2f} to {(at + 1) / BINS:.2f}"),
                 (whole(count), count),
                 (percent(confidence), confidence),
                 (percent(share_right), share_right),
+                (f"{100 * low:.1f}–{100 * high:.1f}", low),
             ]
         )
-    columns = ("confidence", "nodes", "mean confidence", "predicted right")
+    columns = ("confidence", "nodes", "mean confidence", "predicted right", "95 % interval")
     numbers = Table("Calibration by bin", columns, rows, columns[1:], False)
     return Chart("Calibration", charts.calibration_chart(bins), text, numbers)
 

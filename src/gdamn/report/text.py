@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from ..system import io
 
@@ -61,3 +63,19 @@ def number(value: float | None, digits: int = 3) -> str:
 def whole(value: float) -> str:
     """A count."""
     return f"{value:,.0f}"
+
+
+def thousandths(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Rounded, as whole numbers, which are short in JSON."""
+    return as_whole(values, 1000)
+
+
+def ten_thousandths(values: NDArray[Any]) -> NDArray[np.int64]:
+    """The same with a digit more: soft weights of well-connected nodes are small."""
+    return as_whole(values, 10_000)
+
+
+def as_whole(values: NDArray[Any], unit: int) -> NDArray[np.int64]:
+    """Values in so many parts of one, rounded."""
+    parts: NDArray[np.int64] = np.rint(values * float(unit)).astype(np.int64)
+    return parts

@@ -95,6 +95,7 @@ def described(graph: Graph, predictions: Predictions, node: int) -> dict[str, An
     return {
         "node": str(graph.node_ids[node]),
         "predicted": graph.class_names[predictions.predicted[node]],
+        "class": int(predictions.predicted[node]),
         "confidence": float(predictions.confidence[node]),
         "split": str(predictions.split[node]),
         "training_label": graph.class_names[graph.labels[node]] if is_training_node else None,

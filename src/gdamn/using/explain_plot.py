@@ -1,6 +1,7 @@
 """A small drawing of an explanation: the node in the middle, its neighbours around it, the cut edges dashed.
 
-The colours (Okabe & Ito) can be told apart by people who don't see all colours, and line styles repeat them.
+Circles have the colour of their class, as on the pages. The colours (Okabe & Ito) can be told apart by people who don't
+see all colours, and line styles repeat them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..colours import AGAINST, FOR, INK, STYLE, ink_on, of_class
 from ..system import io
 from ..system.extras import need
 from ..text import safe
@@ -21,8 +23,9 @@ MOST = 24
 INSIDE = 3
 """Labels of at most so many letters stand inside the circles."""
 
-FOR, AGAINST, CUT, INK = "#0072B2", "#D55E00", "#8a8a8a", "#222222"
-SAME, OTHER, CENTRE = "#cfe6f5", "#ffffff", "#F0E442"
+CUT = "#8a8a8a"
+MOST_CLASSES = 6
+"""Classes that the legend names."""
 
 
 def draw(explanation: Mapping[str, Any], path: Path) -> None:
@@ -36,7 +39,7 @@ def draw(explanation: Mapping[str, Any], path: Path) -> None:
     neighbours = drawn_neighbours(explanation["neighbours"])
     figure, axes = plt.subplots(figsize=(9, 8), layout="constrained")
     try:
-        with matplotlib.rc_context({"svg.hashsalt": "gdamn"}):
+        with matplotlib.rc_context(STYLE):
             draw_around(axes, explanation, neighbours)
             decorate(axes, explanation, len(neighbours))
             kind = path.suffix.lower()[1:]
@@ -68,15 +71,16 @@ def draw_around(axes: Any, explanation: Mapping[str, Any], neighbours: list[dict
         width = 1.0 + 6.0 * abs(each["contribution"]) / largest
         style = (0, (4, 3)) if each["cut"] else "solid"
         axes.plot([0, x], [0, y], color=colour, lw=1.3 if each["cut"] else width, ls=style, zorder=1, alpha=0.85)
-        same = each["predicted"] == explanation["predicted"]
         edge: dict[str, Any] = {"edgecolors": CUT if each["cut"] else INK, "linewidths": 1.2}
-        axes.scatter([x], [y], s=size, color=SAME if same else OTHER, zorder=2, **edge)
+        fill = of_class(each["class"])
+        axes.scatter([x], [y], s=size, color=fill, zorder=2, **edge)
         if inside:
-            _text(axes, x, y, safe(each["predicted"]), 9)
+            _text(axes, x, y, safe(each["predicted"]), 9, color=ink_on(fill))
         _text(axes, 1.1 * x, 1.1 * y, "\n".join(beside(each, inside)), 8, **outwards(x, y))
-    axes.scatter([0], [0], s=1800, color=CENTRE, edgecolors=INK, linewidths=1.6, zorder=3)
-    label = safe(explanation["predicted"])
-    _text(axes, 0, 0, label if len(label) <= 2 * INSIDE else "node", 11, weight="bold")  # the title has long ones
+    fill = of_class(explanation["class"])
+    axes.scatter([0], [0], s=1800, color=fill, edgecolors=INK, linewidths=2.4, zorder=3)
+    label = safe(explanation["predicted"])  # the title has long ones
+    _text(axes, 0, 0, label if len(label) <= 2 * INSIDE else "node", 11, weight="bold", color=ink_on(fill))
 
 
 def beside(neighbour: Mapping[str, Any], inside: bool) -> list[str]:
@@ -112,8 +116,11 @@ def decorate(axes: Any, explanation: Mapping[str, Any], drawn: int) -> None:
         Line2D([], [], color=FOR, lw=4, label="speaks for the label (wider: more)"),
         Line2D([], [], color=AGAINST, lw=4, label="speaks against it"),
         Line2D([], [], color=CUT, lw=1.3, ls=(0, (4, 3)), label="cut: hard attention below 0.5"),
-        Line2D([], [], markerfacecolor=SAME, label="neighbour with the same label", **dot),
-        Line2D([], [], markerfacecolor=OTHER, label="neighbour with another label", **dot),
+    ]
+    shown = {each["class"]: each["predicted"] for each in (explanation, *drawn_neighbours(explanation["neighbours"]))}
+    lines += [
+        Line2D([], [], markerfacecolor=of_class(number), label=f"predicted {_short(name, 20)}", **dot)
+        for number, name in list(shown.items())[:MOST_CLASSES]
     ]
     axes.figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     axes.set_xlim(-1.6, 1.6)
@@ -124,8 +131,8 @@ def decorate(axes: Any, explanation: Mapping[str, Any], drawn: int) -> None:
 
 def _text(axes: Any, x: float, y: float, text: str, size: int, **style: Any) -> None:
     """Text, centred unless the style says otherwise; a $ in a name is a $ and no formula."""
-    placed = {"ha": "center", "va": "center", **style}
-    axes.text(x, y, text, fontsize=size, color=INK, zorder=4, parse_math=False, **placed)
+    placed = {"ha": "center", "va": "center", "color": INK, **style}
+    axes.text(x, y, text, fontsize=size, zorder=4, parse_math=False, **placed)
 
 
 def _short(name: object, most: int) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LAMBDA = 0.15
+"""λ, what evidence and beliefs count beside the links (docs/after-training.md)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
@@ -22,8 +25,8 @@ class Suspects:
 
     Attributes:
         at: positions of their CSR entries, one per edge.
-        suspicion: what they are ordered by: P(the ends' labels differ) by evidence and beliefs (fit/field); where a
-            model has none by Ŷ, which p was given; without attention by q, as ``differ``.
+        suspicion: what they are ordered by: P(the edge is wrong) by links, evidence and beliefs (fit/field); where a
+            model has none P(the ends' labels differ) by Ŷ, which p was given; without attention by q, as ``differ``.
         differ: P(the ends' labels differ) by q.
     """
 
@@ -35,10 +38,10 @@ class Suspects:
 def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most: int) -> Suspects:
     """At most so many edges, the most suspicious first; of equal ones the earlier. An undirected edge stands once.
 
-    Where a model has judged the edges, the suspicion is σ(-logit e - logit r) of the evidence e and the reliability r,
-    which counts the evidence twice: it knows nothing of labels that may be wrong themselves. Elsewhere it is
-    1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability saturates where it
-    reads them sharper (attention_temperature), and then orders edges badly (docs/after-training.md).
+    Where a model has judged the edges, they are ordered by doubt: log P(by lot) - λ (logit e + logit r) of the
+    evidence e and the reliability r, which count little because natural edges join different classes, too. Elsewhere
+    the suspicion is 1 - ŷ_i · ŷ_j, from the labels that the hard attention judges by. The attention's own probability
+    saturates where it reads them sharper, and then orders edges badly (docs/evidence/after-training.md).
 
     Args:
         probabilities: [N, C] calibrated. Training nodes have their label; no other label is read.
@@ -50,8 +53,10 @@ def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most
     judged, labels = state.judged, state.pseudo_labels
     if judged is not None:
         doubt = distrust(*(values[at] for values in judged))
+        if state.lot is not None:
+            doubt = doubt_of(state.lot[at], doubt, judged[1][at])
         order = np.argsort(-doubt, kind="stable")[:most]  # the probabilities themselves may be 1 in many places
-        return Suspects(at[order], 1 / (1 + np.exp(-doubt[order])), differ[order])
+        return Suspects(at[order], sigmoid(doubt[order]), differ[order])
     suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
     order = np.argsort(-suspicion, kind="stable")[:most]
     return Suspects(at[order], suspicion[order], differ[order])
@@ -62,6 +67,27 @@ def distrust(evidence: NDArray[Any], reliability: NDArray[Any]) -> Floats:
     e, r = (np.clip(values.astype(np.float64), 1e-30, 1 - 1e-7) for values in (evidence, reliability))
     doubt: Floats = np.log1p(-e) - np.log(e) + np.log1p(-r) - np.log(r)
     return doubt
+
+
+def doubt_of(lot: NDArray[Any], distrusted: Floats, reliability: NDArray[Any]) -> Floats:
+    """[P] log-odds that an edge is wrong: log P(by lot) + λ (-logit e - logit r), moved so that σ of it adds up.
+
+    The sum over all edges is that of 1 - (1 - P(by lot)) r: an edge is wrong if it was drawn by lot or joins two
+    classes.
+    """
+    raw = np.log(np.clip(lot.astype(np.float64), 1e-30, None)) + LAMBDA * distrusted
+    wrong = float((1 - (1 - np.clip(lot, 0, 1)) * reliability).sum())
+    low, high = -raw.max(initial=0.0) - 50.0, 50.0 - raw.min(initial=0.0)
+    for _ in range(60):  # σ grows, so that halving finds the shift
+        middle = (low + high) / 2
+        low, high = (middle, high) if sigmoid(raw + middle).sum() < wrong else (low, middle)
+    shifted: Floats = raw + low
+    return shifted
+
+
+def sigmoid(values: Floats) -> Floats:
+    """1 / (1 + e^-x)."""
+    return np.exp(-np.logaddexp(0, -values))
 
 
 def pairs(graph: Graph) -> Ints:

@@ -137,8 +137,8 @@ def _read_tables(
     edges_path = Path(options.edges)
     if check_suffix(edges_path) not in TABLES:
         raise DataError(f"'{edges_path}' can't be a table of edges; it must end in {', '.join(TABLES)}.")
-    roles = node_roles(_outline(path), options, need_label)
-    ends = edge_roles(_outline(edges_path), options)
+    roles = node_roles(outline(path), options, need_label)
+    ends = edge_roles(outline(edges_path), options)
     nodes = read_table(path, roles.needed, progress)
     edges = read_table(edges_path, ends.needed, progress)
     return from_tables(
@@ -160,7 +160,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None, progress: Progr
         ) from None
 
 
-def _outline(path: Path) -> Table:
+def outline(path: Path) -> Table:
     """A table's columns without its rows."""
     from .arrow import pa
     from .csv_table import csv_header

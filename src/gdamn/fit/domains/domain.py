@@ -25,7 +25,9 @@ from ...model.problem import Labelled, Problem
 from ...model.propagators import start_norm
 from ...model.settings import Settings
 from ..checkpoint import Part
-from ..field import MOST_MESSAGES, Field, edge_field
+from ..field import MOST_MESSAGES, Field, edge_field, edge_links
+from ..field.links import Links
+from ..field.pairs import Pairs
 from ..multihop import Opinion, features_opinion, multihop_opinion
 from ..training import Record, Steps
 
@@ -143,6 +145,10 @@ class Domain(ABC):
             f"{MOST_MESSAGES:,} edges times classes; set start=graph."
         )
 
+    def edge_links(self, seed: int) -> tuple[Pairs, Links]:
+        """Which edges look as if they were drawn by lot."""
+        raise AssertionError(f"{type(self).__name__} can't judge edges")
+
     def weighed_by(self, factors: NDArray[np.float32]) -> Domain:
         """The same on the graph with each edge's weight times its factor [E]."""
         raise AssertionError(f"{type(self).__name__} has no start=evidence")
@@ -241,6 +247,10 @@ class WholeDomain(Domain):
         if not self.has_field:
             return super().edge_field(seed)
         return edge_field(self.problem, features_opinion(self.problem, seed) if known is None else known, seed)
+
+    def edge_links(self, seed: int) -> tuple[Pairs, Links]:
+        """Which edges look as if they were drawn by lot."""
+        return edge_links(self.problem.structure, self.problem.x, self.problem.device, seed)
 
     def weighed_by(self, factors: NDArray[np.float32]) -> WholeDomain:
         """The same on the graph with each edge's weight times its factor [E]."""

@@ -14,7 +14,7 @@ from ...system.memory import limited_bytes, system_bytes
 
 PER_ENTRY = {"full": 160, "fused": 40}
 """Bytes per entry of A + I: indices both ways, weights, pairs, and what the M-step holds with its gradients.
-Measured: docs/scale.md."""
+Measured: docs/evidence/scale.md."""
 KEPT_PER_EDGE = 48
 """Bytes of the weights that a fitted model keeps, with what making them takes."""
 SHARE = 0.7

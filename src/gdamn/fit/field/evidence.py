@@ -22,7 +22,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...graph.structure import Structure
 from ...model.adjacency import gcn_adjacency
+from ...model.inputs import Block
 from ...model.problem import Problem
 from ..multihop.features import LARGE, WIDTH, UnitRows, isolated_nodes, projected
 from .pairs import Pairs
@@ -50,17 +52,20 @@ def standardised(columns: list[NDArray[Any]]) -> NDArray[np.float64]:
     return np.asarray(z / np.where(deviation > 1e-9, deviation, np.inf))
 
 
+def looks(structure: Structure, x: Block, device: torch.device, seed: int) -> Floats:
+    """u [N, d]: the features, projected, with the mean row taken away, rows of length 1 or 0."""
+    width = WIDTH if structure.pattern.shape[0] <= LARGE else WIDTH // 2
+    generator, alone = torch.Generator().manual_seed(seed), isolated_nodes(structure, device)
+    u = projected(UnitRows(x), gcn_adjacency(structure, device), width, alone, generator)
+    rows = unit(u.cpu().numpy())
+    return unit(rows - rows.mean(0))
+
+
 class Evidence:
     """What is known of every pair of a problem; :meth:`columns` adds what depends on how far edges are trusted."""
 
     def __init__(self, problem: Problem, pairs: Pairs, seed: int) -> None:
-        self.pairs = pairs
-        device = problem.device
-        width = WIDTH if pairs.nodes <= LARGE else WIDTH // 2
-        generator, alone = torch.Generator().manual_seed(seed), isolated_nodes(problem.structure, device)
-        u = projected(UnitRows(problem.x), gcn_adjacency(problem.structure, device), width, alone, generator)
-        rows = unit(u.cpu().numpy())
-        self.u = unit(rows - rows.mean(0))
+        self.pairs, self.u = pairs, looks(problem.structure, problem.x, problem.device, seed)
         self.fixed = [*self._features(problem), *self._neighbourhood(), self._labelled(problem)]
 
     def columns(self, trust: NDArray[Any]) -> NDArray[np.float64]:

@@ -15,9 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...graph.structure import Structure
+from ...model.inputs import Block
 from ...model.problem import Problem
 from .beliefs import propagate_beliefs
-from .evidence import Evidence
+from .evidence import Evidence, looks
+from .links import Links, judge_links
 from .pairs import Pairs
 from .reliability import fit_reliability, reliabilities
 
@@ -50,6 +53,12 @@ class Field:
     beliefs: Tensor
     evidence: NDArray[np.float32]
     reliability: NDArray[np.float32]
+
+
+def edge_links(structure: Structure, x: Block, device: torch.device, seed: int) -> tuple[Pairs, Links]:
+    """The pairs of a graph with features x, and which of them look as if they were drawn by lot."""
+    pairs = Pairs.of(structure)
+    return pairs, judge_links(pairs, looks(structure, x, device, seed), seed)
 
 
 def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:

@@ -122,7 +122,7 @@ def node_queue(model: NodeClassifier, predictions: Predictions, most: int = MOST
     """Nodes whose label would help most, the most useful first: those that stand for many others.
 
     Nodes are alike where their neighbourhoods are. Where the model has judged its edges (fit/field), each edge counts
-    as far as it is trusted: on noisy graphs that, and the rule ``coverage``, gained most (docs/review.md).
+    as far as it is trusted: on noisy graphs that, and the rule ``coverage``, gained most (docs/evidence/review.md).
     """
     try:
         table = suggest(replace(predictions, graph=trusted(predictions.graph, model)), most, RULE)

@@ -52,6 +52,19 @@ def test_a_confirmed_edge_is_certain(graph: Graph, start: str) -> None:
     assert not remarks(model.best_epoch_, model.protocol_)
 
 
+def test_a_confirmed_edge_is_not_cut_as_drawn_by_lot() -> None:
+    noisy = load("sbm", num_nodes=300, num_classes=3, feature_signal=2.0, noise=0.5, seed=1)
+    settings = {**FEW, "start": "evidence", "judge_edges": True}
+    kept = GDAMN(**settings).fit(noisy).state_.kept
+    assert kept is not None
+    at = int(np.flatnonzero(kept == 0)[0])
+    edge = int(noisy.rows[at]), int(noisy.indices[at])
+    model = GDAMN(**settings).fit(noisy, decisions=Decisions.of(confirmed=[edge]))
+    assert model.state_.kept[at] == 1
+    assert model.state_.lot[at] == 0
+    assert model.edge_weights_["stable"][at] > 0
+
+
 def test_confirmed_edges_are_never_sampled_away_and_cost_no_kl(graph: Graph) -> None:
     edge = int(graph.rows[0]), int(graph.indices[0])
     from gdamn.graph.decided import decided

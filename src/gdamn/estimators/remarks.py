@@ -7,13 +7,18 @@ from typing import Any
 
 
 def remarks(best: Mapping[str, Any], protocol: Mapping[str, Any]) -> list[str]:
-    """A sentence each for what was undone, for what the budget left out, and for decisions that had no effect.
+    """A sentence each for edges that were cut, what was undone, what the budget left out, and decisions without effect.
 
     Args:
         best: the record of the chosen epoch (``best_epoch_``).
         protocol: how the fit was made (``protocol_``).
     """
     said = []
+    if best.get("edges_cut"):
+        said.append(
+            f"About {best['edges_by_lot']:.0%} of the edges look as if they were drawn by lot; {best['edges_cut']:,} "
+            "were cut before training (judge_edges=false keeps them)."
+        )
     if best.get("undone"):
         said.append(f"EM was undone to what it began with: {best['undone']}.")
     if best.get("left_out"):

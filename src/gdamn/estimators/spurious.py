@@ -20,6 +20,9 @@ from ..graph.pyg import not_a_graph
 from ..model.inputs import feature_block
 from .transforms import edge_values, is_per_edge, plain
 
+MOST_EDGES = 300_000
+"""Edges up to which this is a matter of seconds, so that ``gdamn inspect`` asks."""
+
 
 @dataclass(frozen=True, eq=False)
 class SpuriousEdges:

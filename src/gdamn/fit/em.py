@@ -107,7 +107,7 @@ class EM:
         if self.watch.best_state is not None:
             self.watch.best_state = {**self.watch.best_state, "judged": self.starts.judged_edges}
         if self.starts.links is not None and self.watch.best is not None:
-            self.watch.best = {**self.watch.best, "edges_by_lot": round(self.starts.links.share, 4)}
+            self.watch.best = {**self.watch.best, **self.starts.links.facts}
         if self.budget.left_out and self.watch.best is not None:
             self.watch.best = {**self.watch.best, "left_out": list(self.budget.left_out)}
         return self

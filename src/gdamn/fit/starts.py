@@ -38,7 +38,7 @@ class Starts:
         """[E] what each entry of A + I weighs, 0 where it is cut; None where nothing is."""
         if self.pairs is None or self.links is None or self.links.factors is None:
             return None
-        return self.pairs.on_entries(self.pairs.with_confirmed(self.links.factors))
+        return self.pairs.on_entries(self.links.factors)
 
     @cached_property
     def multihop(self) -> Opinion:
@@ -86,7 +86,7 @@ class Starts:
             return {}
         judged = {"evidence": self.field.evidence, "reliability": self.field.reliability}
         if self.pairs is not None and self.links is not None:
-            judged["lot"] = self.pairs.on_entries(self.pairs.with_confirmed(self.links.lot, 0.0))
+            judged["lot"] = self.pairs.on_entries(self.links.lot)
         if self.kept is not None:
             judged["kept"] = self.kept
         return judged

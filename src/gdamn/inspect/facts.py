@@ -68,8 +68,20 @@ def collect(graph: Graph, from_files: Mapping[str, Any] | None = None) -> Facts:
         "labels": _label_facts(graph, labels),
         "splits": {name: int(graph.mask(name).sum()) for name in ("train", "val", "test")},
         "between_classes": between(mixing, graph.directed),
+        "spurious": _spurious(graph),
     }
     return Facts(data, degrees, sizes, mixing)
+
+
+def _spurious(graph: Graph) -> dict[str, Any] | None:
+    """The share of edges that look as if they were drawn by lot, and how many a fit would cut; None where unknown."""
+    from ..estimators.spurious import MOST_EDGES, spurious_edges
+
+    if graph.num_features == 0 or not 0 < graph.num_edges <= MOST_EDGES:
+        return None
+    found = spurious_edges(graph)
+    cut = int(found.cut().sum())
+    return {"share": round(found.share, 4), "cut": cut if graph.directed else cut // 2}
 
 
 def edge_counts(edges: NDArray[np.int64], n: int) -> dict[str, int]:

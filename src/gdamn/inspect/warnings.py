@@ -14,7 +14,13 @@ FEW = 5
 
 def warnings(data: Mapping[str, Any]) -> list[str]:
     """The warnings that the facts call for."""
-    return [*_edges(data), *_labels(data["labels"], data), *_between(data["between_classes"]), *_features(data)]
+    return [
+        *_edges(data),
+        *_labels(data["labels"], data),
+        *_between(data["between_classes"]),
+        *_spurious(data),
+        *_features(data),
+    ]
 
 
 def _edges(data: Mapping[str, Any]) -> Iterator[str]:
@@ -66,6 +72,15 @@ def _between(between: Mapping[str, Any]) -> Iterator[str]:
         yield f"{between['share']:.0%} of the known edges join different classes; averages of neighbours will mislead."
     elif between["low"] > 0.1:
         yield f"About {between['share']:.0%} of the edges join different classes; cutting those is what gdamn is for."
+
+
+def _spurious(data: Mapping[str, Any]) -> Iterator[str]:
+    found = data.get("spurious")
+    if found and found["cut"]:
+        yield (
+            f"About {found['share']:.0%} of the edges look as if they were drawn by lot; a fit without a preset cuts "
+            f"{found['cut']:,} of {data['edges']:,}."
+        )
 
 
 def _features(data: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ attack has put edges around the training nodes, it finds that these rarely agree
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -58,7 +58,8 @@ class Field:
 def edge_links(structure: Structure, x: Block, device: torch.device, seed: int) -> tuple[Pairs, Links]:
     """The pairs of a graph with features x, and which of them look as if they were drawn by lot."""
     pairs = Pairs.of(structure)
-    return pairs, judge_links(pairs, looks(structure, x, device, seed), seed)
+    links = judge_links(pairs, looks(structure, x, device, seed), seed)
+    return pairs, replace(links, lot=pairs.with_confirmed(links.lot, 0.0))  # nobody drew what a person confirmed
 
 
 def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:

@@ -86,6 +86,12 @@ class Links:
             return None
         return np.where(self.lot < CUT, 1 - self.lot, 0).astype(np.float32)
 
+    @property
+    def facts(self) -> dict[str, float]:
+        """For the record of a fit: ε, and how many edges are cut."""
+        cut = 0 if self.factors is None else int((self.factors == 0).sum())
+        return {"edges_by_lot": round(self.share, 4), "edges_cut": cut}
+
 
 def judge_links(pairs: Pairs, u: Floats, seed: int) -> Links:
     """How likely each pair was drawn by lot.
@@ -94,6 +100,8 @@ def judge_links(pairs: Pairs, u: Floats, seed: int) -> Links:
         u: [N, d] what the nodes look like, rows of length 1, or 0.
         seed: of the lot.
     """
+    if len(pairs) < FEWEST_EDGES:
+        return Links(np.zeros(len(pairs), np.float32), 0.0, LOTS[0])
     found = [_judged(pairs, u, lot, np.random.default_rng([seed, number])) for number, lot in enumerate(LOTS)]
     return max(found, key=lambda links: links.share)  # of equal ones the first
 
@@ -101,11 +109,10 @@ def judge_links(pairs: Pairs, u: Floats, seed: int) -> Links:
 def _judged(pairs: Pairs, u: Floats, drawn: str, generator: np.random.Generator) -> Links:
     """The same for one way to draw."""
     count, lots = len(pairs), draw_pairs(pairs, drawn, generator)
-    enough = count >= FEWEST_EDGES and len(lots[0]) >= FEWEST_EDGES
     trust = np.ones(count, np.float32)
     learned = np.arange(count) if count <= MOST_DRAWN else generator.choice(count, MOST_DRAWN, replace=False)
     share, lot = 0.0, np.zeros(count)
-    for _ in range(ROUNDS if enough else 0):
+    for _ in range(ROUNDS if len(lots[0]) >= FEWEST_EDGES else 0):
         at_edges, at_lots = columns(pairs, u, trust, (pairs.left, pairs.right), trust), columns(pairs, u, trust, lots)
         of_edges, of_lots = log_ratios(at_edges, at_lots, learned)
         share = share_by_lot(of_edges, of_lots)

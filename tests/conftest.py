@@ -42,7 +42,7 @@ SLOW = (
     *("test_experiments.py", "test_cli_after.py", "test_commands_stopped.py", "test_chaos.py", "test_leakage.py"),
     *("test_unequal.py", "test_suspicious_labels.py", "test_compare.py", "test_map.py", "test_fused.py"),
     *("test_numbers.py", "test_batched.py", "test_class_scores.py", "test_inductive.py", "test_estimators.py"),
-    *("test_docs.py", "test_studies.py", "test_map_browser.py", "test_answers.py"),
+    *("test_docs.py", "test_studies.py", "test_map_browser.py", "test_answers.py", "test_review_browser.py"),
 )
 
 

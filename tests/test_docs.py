@@ -45,6 +45,8 @@ TOO_LONG = {
     "gdamn replicate results/cora-gdamn.json": "fits Cora 20 times; test_tuning.py replicates a small run",
     "gdamn reproduce": "many fits; tests/experiments runs every target on a small graph",
     "gdamn train cora --workers 2": "starts processes without the sandbox; tests/fit/ranks trains with several",
+    "gdamn review": "serves a page until Ctrl-C; tests/review runs it, in a browser, too",
+    "gdamn train --config runs/nodes-gdamn/config.toml --decisions": "needs what a person decided; tests/review has it",
     "torchrun": "needs two machines; tests/fit/ranks/test_hosts.py has two on one",
     "import torch.distributed as dist": "a script for torchrun; tests/fit/ranks runs one",
     "gdamn report runs/arxiv --node 1017": "needs a graph of more than 1,017 nodes; tests/report asks for a node",

@@ -22,6 +22,7 @@ moved.install()
 
 _WHERE = {
     "Callback": ".fit.callbacks",
+    "Decisions": ".graph.decisions",
     "EarlyStopping": ".fit.callbacks",
     "GDAMN": ".estimators.gdamn",
     "GDAMNPlus": ".estimators.gdamn",
@@ -40,6 +41,7 @@ _WHERE = {
 __all__ = [
     "GDAMN",
     "Callback",
+    "Decisions",
     "EarlyStopping",
     "GDAMNPlus",
     "GdamnError",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from .estimators.transductive import TransductiveClassifier
     from .estimators.transforms import RefineGraph
     from .fit.callbacks import Callback, EarlyStopping
+    from .graph.decisions import Decisions
     from .graph.graph import Graph
     from .model.settings import Settings
     from .studies import compare, tune

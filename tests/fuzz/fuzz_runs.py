@@ -17,12 +17,15 @@ from fuzz_kinds import Target
 from fuzz_own import NODES
 
 from gdamn.cli.parsing import parse_pairs
+from gdamn.data import load
 from gdamn.data.encode import Encoder
 from gdamn.data.files.table import Table
 from gdamn.estimators.weighted_edges import attention
 from gdamn.experiments import published as results
 from gdamn.experiments.units import Unit, find_unit
 from gdamn.fit import checkpoint_file
+from gdamn.graph.decided import decided
+from gdamn.graph.decisions import Decisions
 from gdamn.model.temperature import Temperature
 from gdamn.report import overview, sections
 from gdamn.runs import replicate, seed_records
@@ -238,6 +241,12 @@ def read_record(folder: Path, content: bytes) -> None:
     assert found is None or isinstance(found, dict)
 
 
+def read_decisions(folder: Path, content: bytes) -> None:
+    path = folder / "decisions.csv"
+    path.write_bytes(content)
+    decided(load("karate"), Decisions.read(path))
+
+
 def read_pairs(folder: Path, content: bytes) -> None:
     parse_pairs("--set", content.decode("utf-8", "replace").split("\0"))
 
@@ -249,6 +258,7 @@ def one(content: bytes | Callable[[], bytes]) -> Callable[[], Sequence[bytes]]:
 CONFIG_WORDS = ("dataset", "method", "seeds", "noise", "options", "settings", "inf", "nan", "true", "[[", "1979-05-27")
 JSON_WORDS = ("null", "true", "1e999", "NaN", "[]", "{}", '"per_seed"', '"mean"', '"kind"', '"table"', "-1")
 RECORD = json.dumps({"identity": {"config": "x"}, "files": {}, "result": {"test_accuracy": 0.5}}).encode()
+DECISIONS = b"time,kind,node,other,verdict,label\nt,edge,0,1,wrong,\nt,node,5,,right,2\nt,edge,0,2,right,\n"
 DOCUMENT = f"# Title\n{results.BEGIN}\nold\n{results.END}\nrest\n".encode()
 
 TARGETS = [
@@ -270,5 +280,8 @@ TARGETS = [
     Target("fit-record", read_fit, fit_seeds, JSON_WORDS),
     Target("unit-record", read_unit, unit_seeds, JSON_WORDS),
     Target("seed-record", read_record, one(RECORD), JSON_WORDS),
+    Target(
+        "decisions", read_decisions, one(DECISIONS), ("edge", "label", "node", "right", "wrong", "undo", '"', "0,1")
+    ),
     Target("settings", read_pairs, one(b"beta=0.6\0name='x'\0n=[1, 2]"), CONFIG_WORDS),
 ]

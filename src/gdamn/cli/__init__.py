@@ -11,7 +11,7 @@ from .root import app, main
 
 COMMANDS = (
     *("train", "methods", "demo", "compare", "data", "convert", "doctor", "inspect", "predict", "refine", "explain"),
-    *("edges", "labels", "suggest", "report", "reproduce", "tune", "replicate", "results"),
+    *("edges", "labels", "suggest", "review", "report", "reproduce", "tune", "replicate", "results"),
 )
 """The files of the commands, in the order of ``gdamn --help``. A new command is a file here and a name in it."""
 

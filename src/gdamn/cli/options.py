@@ -45,6 +45,9 @@ Split = Annotated[int | None, typer.Option(min=0, help="Split for all seeds, whe
 DataOptions = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the data set; may be repeated.")
 ]
+Decisions = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="What a person decided: the decisions.csv of gdamn review.")
+]
 Device = Annotated[str | None, typer.Option(help="Device to train on, such as cpu or cuda.")]
 Budget = Annotated[
     float | None,

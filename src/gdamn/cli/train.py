@@ -40,6 +40,7 @@ def train(
     noise: options.Noise = None,
     split: options.Split = None,
     option: options.DataOptions = None,
+    decisions: options.Decisions = None,
     device: options.Device = None,
     budget: options.Budget = None,
     data_root: options.DataRoot = None,
@@ -70,17 +71,16 @@ def train(
 
     columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
-    reading = files.chosen_options(**columns, **links, val_share=val_share, test_share=test_share)
     changed = parse_pairs("--set", settings or []) | files.chosen_options(device=device, budget=budget)
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
-    spec = files.settle(spec, reading, fresh=dataset is not None, keep_few=spec.settings.get("beta") != "auto")
+    held_out = {"val_share": val_share, "test_share": test_share}
+    spec = settled(spec, {**columns, **links, **held_out}, dataset is not None, decisions)
     several = workers > 1 or environment.is_rank()
     known: dict[str, Any] | bool = not several and is_path(spec.dataset)
     if spec.method == AUTO:
         spec, known = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
-    if workers > 1 and not environment.is_rank():
-        raise typer.Exit(launch_ranks(spec, workers, jobs, timeout))
+    launch_ranks(spec, workers, jobs, timeout)
     execution = Execution(jobs, threads or environment.threads(), data_root, force)
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
     with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
@@ -90,12 +90,22 @@ def train(
         show_run(summary, folder, data_root, as_json)
 
 
-def launch_ranks(spec: RunSpec, workers: int, jobs: int, timeout: float) -> int:
-    """Start this command once per rank; returns the exit code."""
+def settled(spec: RunSpec, reading: dict[str, Any], fresh: bool, decisions: Path | None) -> RunSpec:
+    """The run with the hashes of what it reads: files (:func:`gdamn.cli.file_options.settle`), a log of decisions."""
+    from ..runs.decided import with_log
+
+    reading = files.chosen_options(**reading)
+    spec = files.settle(spec, reading, fresh=fresh, keep_few=spec.settings.get("beta") != "auto")
+    return spec if decisions is None else with_log(spec, decisions)
+
+
+def launch_ranks(spec: RunSpec, workers: int, jobs: int, timeout: float) -> None:
+    """Where several processes are asked for, start this command once for each, and end with their exit code."""
     from ..runs.ranks import launch, team
 
-    team.check(spec, jobs, timeout)
-    return launch.start(workers)
+    if workers > 1 and not environment.is_rank():
+        team.check(spec, jobs, timeout)
+        raise typer.Exit(launch.start(workers))
 
 
 def chosen_method(

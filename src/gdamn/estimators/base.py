@@ -26,7 +26,7 @@ from ..kernels.threads import one_at_a_time
 from ..model.settings import as_seed
 from .chosen_epoch import SELECTION, selection_of
 from .conventions import Conventions, show_settings
-from .graph_input import as_graph, given_graph, plain_split
+from .graph_input import as_graph, check_weights, decisions_record, given_graph, plain_split
 from .model_file import FORMAT, read_model
 from .predictions import likeliest
 from .typed import E, Estimator, P, arguments_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
     from typing_extensions import Self
 
-    from ..fit.training import Progress, Record
+    from ..fit.training import Progress
     from ..model.temperature import Temperature
     from .inductive import Answer
     from .suspicious_labels import JudgedLabels
@@ -98,6 +98,7 @@ class NodeClassifier(Conventions):
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        decisions: Any = None,
         callbacks: Iterable[Any] = (),
         verbose: int = 0,
         progress: Progress | None = None,
@@ -110,6 +111,7 @@ class NodeClassifier(Conventions):
             y: [N] labels in place of the graph's own, by name or number; None, nan or -1 where unknown. Every labelled
                 node trains where the graph has no split.
             sample_weight: [N] how much each node's label counts in the loss; only training nodes are read.
+            decisions: what a person said of edges and labels: a path, a data frame or Decisions (docs/review.md).
             callbacks: who hears of phases and epochs, and may end the fit (gdamn.fit.callbacks).
             verbose: 1 writes a line per phase to stderr, 2 one per epoch.
             progress: called as ``progress(phase, epoch, epochs, record)`` after every epoch.
@@ -122,18 +124,14 @@ class NodeClassifier(Conventions):
         if group is not None and callbacks:
             raise ConfigError("Callbacks are for one process; several ranks take progress and verbose.")
         with one_at_a_time():
-            g = given_graph(graph, y, sample_weight)
-            if g.label_weights is not None and not self.weighs_labels:
-                raise ConfigError(f"Method '{self.method}' has no loss that weighs labels; leave sample_weight out.")
+            g = given_graph(graph, y, sample_weight, decisions)
+            check_weights(g, self.method, self.weighs_labels)
             check_ids(g.node_ids)
             start, others = time.perf_counter(), seconds_before()
             self._forget()
-            self.settings_ = self.settings
-            self.graph_ = g
-            self.tensors_: dict[str, NDArray[Any]] = {}
-            self.best_epoch_: Record = {}
-            self.history_: list[Record] = []
-            self.timings_: list[float] = []
+            self.settings_, self.graph_ = self.settings, g
+            self.tensors_, self.best_epoch_ = {}, {}
+            self.history_, self.timings_ = [], []
             if told is not None:
                 told.fit_begins()
             if group is None:
@@ -157,6 +155,7 @@ class NodeClassifier(Conventions):
             "seed": self.settings_.seed,
             **({"ended_by_callbacks": ended} if ended else {}),
             **({"sample_weight": "given"} if graph.label_weights is not None else {}),
+            **decisions_record(graph, self._constrains()),
         }
 
     def fit_predict(self, graph: Graph | Data, y: ArrayLike | None = None, **how: Any) -> NDArray[Any]:

@@ -34,7 +34,14 @@ class Conventions:
     settings_: BaseSettings
     tensors_: dict[str, NDArray[Any]]
     class_names_: tuple[str, ...]
+    best_epoch_: dict[str, Any]
+    history_: list[dict[str, Any]]
+    timings_: list[float]
     num_features_: int | None = None
+
+    def _constrains(self) -> bool:
+        """Whether the fit held edges that a person confirmed for certain."""
+        return False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings as plain values."""

@@ -89,6 +89,8 @@ class GDAMN(NodeClassifier):
         self._keep_history(watch, best)
         if label_noise is not None:
             self.best_epoch_ = {**best, "label_noise": label_noise}
+        if graph.confirmed is not None and group is not None:
+            self.best_epoch_ = {**self.best_epoch_, "unconstrained": True}
         if best_state is None:
             return  # rank 0 has the result
         self.tensors_ = _tensors(moved, best_state)
@@ -119,7 +121,13 @@ class GDAMN(NodeClassifier):
                 edges = fit_batched(problem, s, watch, mode)
         best = chosen(watch)
         self._keep_history(watch, best)
+        if graph.confirmed is not None:
+            self.best_epoch_ = {**self.best_epoch_, "unconstrained": True}
         self.tensors_ = {**_tensors(graph, watch.best_state or {}), **edges}
+
+    def _constrains(self) -> bool:
+        """Where there is a hard attention, and the whole graph in one process."""
+        return bool(self.settings_.hard) and not self.best_epoch_.get("unconstrained")
 
     def _watch(self, progress: Progress | None, fits: int = 1) -> Watch:
         """The watch of one of so many fits, which share the budget; its time begins now."""

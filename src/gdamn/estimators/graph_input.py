@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import GraphError
+from ..errors import ConfigError, GraphError
+from ..graph.decided import decided
+from ..graph.decisions import Decisions
 from ..graph.graph import Graph
 from ..graph.label_names import in_order
 from ..graph.node_ids import plain_id
@@ -30,10 +32,11 @@ def as_graph(graph: Any) -> Graph:
     raise GraphError(not_a_graph(graph, "a gdamn Graph or a PyTorch Geometric Data"))
 
 
-def given_graph(graph: Any, y: Any, sample_weight: Any) -> Graph:
-    """The graph of a fit: with other labels where y has some, and with the weights of the known ones."""
+def given_graph(graph: Any, y: Any, sample_weight: Any, decisions: Any = None) -> Graph:
+    """The graph of a fit: with the labels of y, what a person decided, and the weights of the known labels."""
     g = as_graph(graph)
     g = g if y is None else with_labels(g, y)
+    g = g if decisions is None else decided(g, Decisions.given(decisions))
     return g if sample_weight is None else replace(g, label_weights=as_label_weights(sample_weight, g))
 
 
@@ -87,6 +90,19 @@ def as_label_weights(weights: Any, graph: Graph) -> NDArray[np.float32]:
     if len(known) and not (known > 0).any():
         raise GraphError("sample_weight is 0 for every training node, so that nothing would be learned.")
     return values
+
+
+def check_weights(graph: Graph, method: str, weighs_labels: bool) -> None:
+    """Refuse weights of labels that a method can't use."""
+    if graph.label_weights is not None and not weighs_labels:
+        raise ConfigError(f"Method '{method}' has no loss that weighs labels; leave sample_weight out.")
+
+
+def decisions_record(graph: Graph, constrained: bool) -> dict[str, Any]:
+    """What a fit remembers of the decisions in its graph; nothing where there are none."""
+    if "decisions" not in graph.meta:
+        return {}
+    return {"decisions": {**graph.meta["decisions"], "constrained": constrained}}
 
 
 def plain_split(split: Any) -> Any:

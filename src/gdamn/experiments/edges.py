@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from ..data.noise import plant
-from ..graph.graph import Graph, reverse_map
+from ..graph import entries
+from ..graph.graph import Graph
 from ..model.inputs import feature_block
 
 
@@ -26,16 +27,8 @@ def between_classes(graph: Graph) -> NDArray[np.bool_]:
 
 def keep_entries(graph: Graph, keep: NDArray[np.bool_]) -> Graph:
     """The graph with these entries of its CSR alone."""
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(graph.rows[keep], minlength=graph.num_nodes))])
-    indices = graph.indices[keep]
-    return replace(
-        graph,
-        indptr=indptr.astype(np.int64),
-        indices=indices,
-        reverse=reverse_map(indptr.astype(np.int64), indices),
-        weights=None if graph.weights is None else graph.weights[keep],
-        meta={key: value for key, value in graph.meta.items() if key != "planted"},  # of the entries before
-    )
+    kept = entries.keep_entries(graph, keep)
+    return replace(kept, meta={key: value for key, value in kept.meta.items() if key != "planted"})
 
 
 def oracle(graph: Graph) -> Graph:

@@ -46,6 +46,7 @@ class Extension:
             val_mask=g.val_mask[self.rows],
             test_mask=g.test_mask[self.rows],
             node_ids=g.node_ids[self.rows],
+            confirmed=None,
         )
 
 

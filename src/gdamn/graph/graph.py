@@ -39,7 +39,7 @@ SPARSE_BELOW = 0.25
 SPLITS = ("train", "val", "test")
 _ARRAYS = (
     *("indptr", "indices", "reverse", "weights", "labels", "train_mask", "val_mask", "test_mask", "node_ids"),
-    "label_weights",
+    *("label_weights", "confirmed"),
 )
 
 
@@ -62,6 +62,7 @@ class Graph(Shown):
         name: what the graph is called in tables and files.
         meta: plain data to remember: split, noise, counts of what was dropped.
         label_weights: [N] how much each known label counts in the loss, or None where all count alike.
+        confirmed: [E] True where a person called the edge right (decided.py), or None where nobody did.
     """
 
     indptr: NDArray[np.int64]
@@ -79,6 +80,7 @@ class Graph(Shown):
     meta: Mapping[str, Any] = field(default_factory=dict)
     directed: bool = False
     label_weights: NDArray[np.float32] | None = None
+    confirmed: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "node_ids", plain_ids(self.node_ids))
@@ -204,13 +206,14 @@ class Graph(Shown):
     @cached_property
     def structure(self) -> Structure:
         """A + I with everything that message passing needs; built once."""
-        from .loops import entry_attributes, with_loops
+        from .loops import entry_attributes, on_entries, with_loops
 
         n = self.num_nodes
         looped = with_loops(self.indptr, self.indices)
         weights, loop, pair = entry_attributes(self, looped.entries, np.arange(n))
         pattern = Pattern.from_csr(looped.indptr, looped.indices, (n, n))
-        return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair)
+        kept = None if self.confirmed is None else on_entries(looped.entries, self.confirmed)
+        return Structure(pattern=pattern, weights=weights, loop=loop, pair=pair, kept=kept)
 
     def inter_class_share(self, weights: NDArray[Any] | None = None) -> float:
         """Share of the edges (or of their weight) that join two different known labels; nan where none do."""

@@ -59,6 +59,11 @@ def entry_attributes(
     return weights, loop, pair
 
 
+def on_entries(entries: NDArray[np.int64], marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[E] what is marked of a graph's CSR, on the entries of A + I; False on loops."""
+    return sealed(np.append(marked, False)[entries])
+
+
 def mirrored(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArray[np.int32]:
     """[E] position of (j, i) for each entry (i, j) of a symmetric pattern, without a copy of the pattern."""
     positions: NDArray[np.int32] = _mirrored(indptr, indices)

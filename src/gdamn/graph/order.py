@@ -59,5 +59,6 @@ def renumbered(graph: Graph, order: NDArray[np.int64]) -> tuple[Graph, NDArray[n
         test_mask=graph.test_mask[order],
         node_ids=graph.node_ids[order],
         label_weights=None if graph.label_weights is None else graph.label_weights[order],
+        confirmed=None if graph.confirmed is None else graph.confirmed[entries],
     )
     return moved, entries

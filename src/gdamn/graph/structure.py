@@ -26,16 +26,18 @@ class Structure:
         loop: [E] True where the entry is a self-loop.
         pair: [E] number of the unordered pair {i, j}: both directions of an edge share it, so that one noise
             is drawn per pair.
+        kept: [E] True where a person confirmed the edge, so that it is never cut; None where nobody did.
     """
 
     pattern: Pattern
     weights: NDArray[np.float32]
     loop: NDArray[np.bool_]
     pair: NDArray[np.int32]
+    kept: NDArray[np.bool_] | None = None
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        seal_fields(self, ("weights", "loop", "pair"))
+        seal_fields(self, ("weights", "loop", "pair", "kept"))
 
     def tensor(self, name: str, device: torch.device) -> torch.Tensor:
         """One of the arrays as a tensor on a device, made once."""
@@ -51,8 +53,18 @@ class Structure:
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """[E] True where the entry may be cut: everywhere but on self-loops."""
+        """[E] True where the entry is an edge, not a self-loop."""
         return sealed(~self.loop)
+
+    @cached_property
+    def open(self) -> NDArray[np.bool_]:
+        """[E] True where the hard attention decides: on edges that nobody confirmed."""
+        return self.free if self.kept is None else sealed(self.free & ~self.kept)
+
+    @cached_property
+    def certain(self) -> NDArray[np.int64]:
+        """Positions of the entries that exist for certain: loops, and edges that were confirmed."""
+        return self.loops if self.kept is None else sealed(np.flatnonzero(~self.open))
 
     @cached_property
     def loops(self) -> NDArray[np.int64]:

@@ -10,8 +10,8 @@ Soft_Att     h_i = s ⊙ ReLU(W x_i), δ_ij = -cos(h_i, h_j),                   
 A^stable     Hard_Att(A, Ŷ) ⊙ Soft_Att(A, X)                                          stable
 ==========  =======================================================================  ======================
 
-Ŷ of the hard attention and of its prior is :func:`tempered`. Self-loops have hard attention 1 and are never sampled
-(docs/method.md).
+Ŷ of the hard attention and of its prior is :func:`tempered`. Self-loops, and edges that a person confirmed, have hard
+attention 1 and are never sampled (docs/method.md, docs/review.md).
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class HardAttention(nn.Module):
     def sample(self, structure: Structure, logits: Tensor, key: Key) -> Tensor:
         """A^hard: [E] of 0 and 1, one noise per undirected pair, straight-through gradient to the logits."""
         pair = structure.tensor("pair", logits.device)
-        free = structure.tensor("free", logits.device)
-        return binary_concrete(logits, pair, free, self.temperature, key)
+        undecided = structure.tensor("open", logits.device)
+        return binary_concrete(logits, pair, undecided, self.temperature, key)
 
     @staticmethod
     def probabilities(structure: Structure, logits: Tensor) -> Tensor:
         """Hard_Att(A, Ŷ) on every entry of a structure: [E]."""
-        return keep_probabilities(logits, structure.tensor("loops", logits.device))
+        return keep_probabilities(logits, structure.tensor("certain", logits.device))
 
 
 class SoftAttention(nn.Module):

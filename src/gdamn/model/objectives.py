@@ -43,8 +43,8 @@ class Counts:
 
 
 def structure_kl(structure: Structure, logits: Tensor, prior: Tensor, count: int) -> Tensor:
-    """KL(g_φ ‖ prior), summed over the edges without loops and divided by ``count``: all edges, or all nodes."""
-    return bernoulli_kl(logits, prior, structure.tensor("free", logits.device)) / max(count, 1)
+    """KL(g_φ ‖ prior), summed over the edges that may be cut and divided by ``count``: all edges, or all nodes."""
+    return bernoulli_kl(logits, prior, structure.tensor("open", logits.device)) / max(count, 1)
 
 
 def weighed_kl(logits: Tensor, prior: Tensor, weights: Tensor, count: int) -> Tensor:

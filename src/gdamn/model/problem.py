@@ -122,6 +122,7 @@ class Problem(Labelled):
         """All that decides a fit, with the settings."""
         x, pattern = self.x, self.structure.pattern
         arrays: list[NDArray[Any]] = [pattern.indptr, pattern.indices, self.structure.weights]
+        arrays += [] if self.structure.kept is None else [self.structure.kept]
         arrays += [] if x.pattern is None else [x.pattern.indptr, x.pattern.indices]
         tensors = (self.labels, self.val, self.val_labels, x.dense, x.values, self.class_weights, self.label_weights)
         return arrays + [tensor.cpu().numpy() for tensor in tensors if tensor is not None]
@@ -135,7 +136,10 @@ class Problem(Labelled):
         cosines = self.x.cosines(self.structure.pattern).clamp_min(0).cpu().numpy()
         edges = cosines[self.structure.free]
         mean = float(edges.mean(dtype=np.float64)) if len(edges) else 0.0
-        return replace(self, structure=self.structure.weighed((cosines / max(mean, 1e-12)).astype(np.float32)))
+        factors = (cosines / max(mean, 1e-12)).astype(np.float32)
+        if self.structure.kept is not None:  # a confirmed edge weighs as much as an average one at least
+            factors = np.where(self.structure.kept, np.maximum(factors, 1), factors).astype(np.float32)
+        return replace(self, structure=self.structure.weighed(factors))
 
 
 def without_isolated(problem: Problem, start: str, isolated: str) -> Problem:

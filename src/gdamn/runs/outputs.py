@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..data.files import is_path
 from ..errors import OutputError
 from ..system import folders, io
+from .decided import LOG
 from .run import RUN_FILES, SEED_FILES
 from .store import FOLDER
 
@@ -89,4 +90,4 @@ def is_ours(path: Path) -> bool:
     """Whether a path, seen from the folder of a run, is one that gdamn uses: a mark, a model, a checkpoint, a table."""
     first, *rest = path.parts
     of_seed = len(rest) == 1 and rest[0] in SEED_FILES and re.fullmatch(r"seed-\d+", first) is not None
-    return of_seed or first == FOLDER or (not rest and first in (*RUN_FILES, folders.MARKER, folders.LOCK))
+    return of_seed or first == FOLDER or (not rest and first in (*RUN_FILES, LOG, folders.MARKER, folders.LOCK))

@@ -26,6 +26,7 @@ from ..system import folders, io, lock, reading
 from ..system.versions import versions
 from . import answers, class_scores, failures, pool, seed_records
 from .confidence import confidence_warning
+from .decided import check_log, keep_log, record_of, with_decisions
 from .execution import DEFAULT, Execution
 from .pool import Progress, SeedProgress
 from .reference.of_run import known_start, of_run, start_record
@@ -70,6 +71,7 @@ def run(
         config = spec.to_toml()
         if not execution.force:
             check_unfinished(out, config)
+        check_log(spec, out)
         with working_in(out, "run"):
             seed_files = (f"seed-{seed}/{name}" for seed in spec.seeds for name in SEED_FILES)
             Store(out).remove_leftovers([*RUN_FILES, *seed_files])
@@ -93,6 +95,7 @@ def run(
                 reading_view("simple methods", 1, 1)
             summary = summarise(spec, [results[seed] for seed in spec.seeds])
             summary.update({"reference": reference} if reference else {})
+            keep_log(spec, out)
             io.write_text(out / "config.toml", config)
             io.write_json(out / "summary.json", summary)
     return summary
@@ -170,9 +173,8 @@ def load_graph(spec: RunSpec, data_root: Path | None, seed: int, read_progress: 
     """The graph that a seed of the run is trained on."""
     from .. import data
 
-    return data.load(
-        spec.dataset, data_root=data_root, seed=seed, noise=spec.noise, progress=read_progress, **spec.options
-    )
+    where: dict[str, Any] = {"data_root": data_root, "seed": seed, "progress": read_progress}
+    return with_decisions(data.load(spec.dataset, noise=spec.noise, **where, **spec.options), spec)
 
 
 def make_estimator(spec: RunSpec, seed: int) -> NodeClassifier:
@@ -207,7 +209,8 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         **class_scores.class_scores(graph, estimator),
         "before_em": is_before_em(estimator),
         "label_noise": estimator.best_epoch_.get("label_noise"),
-        "remarks": remarks(estimator.best_epoch_),
+        "decisions": estimator.protocol_.get("decisions"),
+        "remarks": remarks(estimator.best_epoch_, estimator.protocol_),
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
@@ -280,6 +283,7 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         "val_accuracy": spread_of(results, "val"),
         **cross_fitted(results),
         **class_scores.over_seeds(results),
+        **record_of(results),
         "seconds_per_seed": [result["seconds"] for result in results],
         "epochs_per_seed": [result["epochs"] for result in results],
         "peak_rss_mb": max(result["peak_rss_mb"] for result in results),

@@ -21,6 +21,9 @@ from ..system.versions import __version__
 RESERVED = ("name", "path", "seed", "noise", "data_root", "progress")
 """What :func:`gdamn.data.load` takes beside the options."""
 
+LOG: dict[str, type] = {"path": str, "rows": int, "sha256": str}
+"""What a run keeps of the log of decisions that it was trained with."""
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -35,6 +38,8 @@ class RunSpec:
         options: further options of :func:`gdamn.data.load`, such as ``split``; for own files how they are read, and
             their hashes.
         settings: settings of the method other than its defaults; all of them once the spec is resolved.
+        decisions: the log of a person's decisions: its path, how many of its rows count, and their hash
+            (:mod:`gdamn.runs.decided`); empty without one.
     """
 
     dataset: str
@@ -43,6 +48,7 @@ class RunSpec:
     noise: float | str = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    decisions: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.seeds:
@@ -102,6 +108,7 @@ class RunSpec:
             "noise": self.noise,
             "options": dict(self.options),
             "settings": dict(self.settings),
+            **({"decisions": dict(self.decisions)} if self.decisions else {}),
         }
 
     def to_toml(self) -> str:
@@ -118,7 +125,8 @@ class RunSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str) -> RunSpec:
         """From plain data; ``where`` names its origin in errors."""
-        kinds = {"version": str, "dataset": str, "method": str, "seeds": list, "options": dict, "settings": dict}
+        kinds: dict[str, type] = {"version": str, "dataset": str, "method": str, "seeds": list}
+        kinds |= {"decisions": dict, "options": dict, "settings": dict}
         fields = {key: value for key, value in values.items() if key != "version"}
         for key, value in values.items():
             if key not in {*kinds, "noise"}:
@@ -133,6 +141,9 @@ class RunSpec:
         if not is_path(fields["dataset"]):
             fields["dataset"] = fields["dataset"].strip().lower().replace("_", "-")  # as gdamn.data.load forgives it
         fields["seeds"] = tuple(fields.get("seeds", (0,)))
+        log = fields.get("decisions", {})
+        if log and not all(isinstance(log.get(name), kind) for name, kind in LOG.items()):
+            raise ConfigError(f"'{where}' must give {', '.join(LOG)} of its decisions.")
         try:
             Noise.parse(fields.get("noise", 0.0))
         except ConfigError as problem:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -132,6 +132,38 @@ def write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
         for start in range(0, rows, CSV_BLOCK):
             block = slice(start, start + CSV_BLOCK)
             writer.writerows(zip(*(_as_text(column[block]) for column in columns.values()), strict=True))
+
+
+def append_text(path: Path, line: str, header: str, complete: Callable[[str], str]) -> None:
+    """Add a line to a log in one write, and flush it to disk; what an earlier kill cut off at its end goes.
+
+    Args:
+        header: what a new file begins with.
+        complete: the text of a log without a last line that was cut off.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            size = os.fstat(handle).st_size
+            held = path.read_bytes().decode("utf-8")
+            whole = complete(held)
+            if len(whole) < len(held):
+                os.ftruncate(handle, len(whole.encode()))
+            between = "\n" if whole and not whole.endswith("\n") else ""
+            _write_whole(handle, ((header if not whole else between) + line).encode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if not size:
+            _sync_folder(path.parent)
+    except OSError as cause:
+        raise output_error(path, cause) from cause
+
+
+def _write_whole(handle: int, content: bytes) -> None:
+    """All of it in one write, or an error: half a line is no decision."""
+    if os.write(handle, content) < len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class _UnixLines:

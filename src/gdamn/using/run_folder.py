@@ -12,6 +12,7 @@ from ..errors import ConfigError, DataError
 from ..estimators.model_file import read_model
 from ..model.fitted_state import WEIGHTS
 from ..runs import run as runs
+from ..runs.decided import at_hand
 from ..runs.result_file import check_result
 from ..runs.spec import RunSpec
 from ..system.reading import is_there, read_json
@@ -51,7 +52,7 @@ class RunFolder:
     @cached_property
     def spec(self) -> RunSpec:
         """What was run, from ``config.toml``."""
-        return RunSpec.from_toml(self._config())
+        return at_hand(RunSpec.from_toml(self._config()), self.path)
 
     def _config(self) -> Path:
         """The file that every run has; one sentence for what isn't a run."""

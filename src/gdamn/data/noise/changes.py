@@ -78,6 +78,7 @@ def change_edges(
         indices=indices,
         reverse=reverse_map(indptr, indices),
         weights=all_weights,
+        confirmed=None,
         meta={**graph.meta, "planted": planted},
     )
 

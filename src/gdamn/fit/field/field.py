@@ -2,12 +2,13 @@
 
 Expectation: belief propagation says how likely each edge joins nodes of one class. Maximisation: a regression learns
 from that what the evidence is worth, and gives each edge its reliability for the next round. No label but those of
-training nodes is read. Where an attack has put edges around the training nodes, it finds that these rarely agree.
+training nodes is read. An edge that a person confirmed has the reliability 1, and teaches the regression. Where an
+attack has put edges around the training nodes, it finds that these rarely agree.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -32,6 +33,9 @@ ROUNDS = 6
 NEIGHBOURS = (0, 2, 4)
 """Rounds before which the evidence of the other neighbours is computed again."""
 
+CERTAIN = 0.999
+"""π of an edge that a person confirmed, in the messages, which need doubt; what is known of the edge itself is 1."""
+
 MOST_MESSAGES = 10_000_000
 """Pairs times classes up to which the field is computed."""
 
@@ -54,7 +58,8 @@ class Field:
 def edge_links(structure: Structure, x: Block, device: torch.device, seed: int) -> tuple[Pairs, Links]:
     """The pairs of a graph with features x, and which of them look as if they were drawn by lot."""
     pairs = Pairs.of(structure)
-    return pairs, judge_links(pairs, looks(structure, x, device, seed), seed)
+    links = judge_links(pairs, looks(structure, x, device, seed), seed)
+    return pairs, replace(links, lot=pairs.with_confirmed(links.lot, 0.0))  # nobody drew what a person confirmed
 
 
 def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:
@@ -70,12 +75,13 @@ def edge_field(problem: Problem, known: Tensor, seed: int) -> Field:
         ones = np.ones(problem.structure.pattern.num_entries, np.float32)
         return Field(torch.from_numpy(alone), ones, ones)
     evidence, w = Evidence(problem, pairs, seed), None
-    pi = trust = np.full(len(pairs), FIRST, np.float32)
+    pi = trust = pairs.with_confirmed(np.full(len(pairs), FIRST, np.float32), CERTAIN)
     for number in range(ROUNDS):
         if number in NEIGHBOURS:
             z = evidence.columns(trust)
         beliefs = propagate_beliefs(pairs, alone, pi)
-        trust = beliefs.same
+        trust = pairs.with_confirmed(beliefs.same)
         w = fit_reliability(z, trust, w)
-        pi = reliabilities(z, w)
-    return Field(torch.from_numpy(beliefs.nodes).to(problem.device), pairs.on_entries(pi), pairs.on_entries(trust))
+        pi = pairs.with_confirmed(reliabilities(z, w), CERTAIN)
+    judged = pairs.on_entries(pairs.with_confirmed(pi)), pairs.on_entries(trust)
+    return Field(torch.from_numpy(beliefs.nodes).to(problem.device), *judged)

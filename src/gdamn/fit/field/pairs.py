@@ -23,12 +23,14 @@ class Pairs:
         left, right: [M] the two nodes, left < right.
         of_entry: [E] the pair of every entry of A + I; M for loops.
         nodes: N.
+        confirmed: [M] True where a person called the edge right, or None where nobody did.
     """
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     of_entry: NDArray[np.int64]
     nodes: int
+    confirmed: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, structure: Structure) -> Pairs:
@@ -40,7 +42,10 @@ class Pairs:
         of_entry = np.full(pattern.num_entries, len(first), np.int64)
         of_entry[edges] = number
         ends = rows[first], columns[first]
-        return cls(np.minimum(*ends), np.maximum(*ends), of_entry, pattern.shape[0])
+        confirmed = None if structure.kept is None else np.zeros(len(first), bool)
+        if confirmed is not None and structure.kept is not None:
+            confirmed[of_entry[structure.kept]] = True  # an edge that is confirmed in one direction
+        return cls(np.minimum(*ends), np.maximum(*ends), of_entry, pattern.shape[0], confirmed)
 
     def __len__(self) -> int:
         """M."""
@@ -49,6 +54,10 @@ class Pairs:
     def on_entries(self, values: NDArray[Any]) -> Floats:
         """[E] a value per pair [M] on the entries of A + I; 1 on loops."""
         return np.append(values, 1.0).astype(np.float32)[self.of_entry]
+
+    def with_confirmed(self, values: Floats, certain: float = 1.0) -> Floats:
+        """[M] the values, but ``certain`` where a person called the edge right."""
+        return values if self.confirmed is None else np.where(self.confirmed, np.float32(certain), values)
 
     def weighed(self, values: NDArray[Any]) -> sp.csr_array:
         """[N, N] the symmetric matrix with these values [M] on its pairs."""

@@ -135,7 +135,7 @@ def api_page(content: str) -> str:
 
 
 def settings_page() -> str:
-    """Every setting of GDAMN and of the other methods: type, default, range, meaning."""
+    """Every setting of GDAMN and of the other methods: meaning, default, type and range."""
     from gdamn.estimators.registry import METHODS
     from gdamn.model.settings import Settings
 
@@ -164,10 +164,10 @@ def settings_table(known: type, without: set[str]) -> list[str]:
     """A row per setting."""
     from gdamn.model.setting import kind_text
 
-    rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
+    rows = ["| setting | meaning | default | type |", "|---|---|---|---|"]
     for field in dataclasses.fields(known):
         if field.name not in without and field.metadata:
-            cells = (f"`{field.name}`", kind_text(field), f"`{field.default!r}`", field.metadata["doc"])
+            cells = (f"`{field.name}`", field.metadata["doc"], f"`{field.default!r}`", kind_text(field))
             rows.append("| " + " | ".join(cell.replace("|", r"\|").replace("<", "&lt;") for cell in cells) + " |")
     return rows
 

@@ -27,9 +27,10 @@ class Starts:
         self.seed, self.judges = settings.seed, settings.judge_edges
         asked = settings.start == "evidence" or (self.judges and settings.start in ("auto", "multihop"))
         self.asked = asked and domain.has_field
-        found = domain.edge_links(self.seed) if self.asked and self.judges else None
-        self.pairs: Pairs | None = None if found is None else found[0]
-        self.links: Links | None = None if found is None else found[1]
+        self.pairs: Pairs | None = None
+        self.links: Links | None = None
+        if self.asked and self.judges:
+            self.pairs, self.links = domain.edge_links(self.seed)
         self.plain = domain if self.kept is None else domain.weighed_by(self.kept)
         self._domains: dict[str, Domain] = {}
 

@@ -32,6 +32,7 @@ _WHERE = {
     "Settings": ".model.settings",
     "TransductiveClassifier": ".estimators.transductive",
     "compare": ".studies",
+    "likely_edges": ".estimators.spurious",
     "load": ".data",
     "spurious_edges": ".estimators.spurious",
     "tune": ".studies",
@@ -52,6 +53,7 @@ __all__ = [
     "TransductiveClassifier",
     "__version__",
     "compare",
+    "likely_edges",
     "load",
     "spurious_edges",
     "tune",
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     from .data import load
     from .errors import GdamnError
     from .estimators.gdamn import GDAMN, GDAMNPlus
-    from .estimators.spurious import RemoveSpuriousEdges, spurious_edges
+    from .estimators.spurious import RemoveSpuriousEdges, likely_edges, spurious_edges
     from .estimators.transductive import TransductiveClassifier
     from .estimators.transforms import RefineGraph
     from .fit.callbacks import Callback, EarlyStopping

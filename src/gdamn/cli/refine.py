@@ -29,6 +29,10 @@ def refine(
     top: Annotated[
         int | None, typer.Option(help="Each node keeps this many edges: those of the highest stable weight.")
     ] = None,
+    add: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Each node proposes K new edges to nodes like it; hard attention decides."),
+    ] = None,
     seed: Seed = None,
     data_root: DataRoot = None,
     force: Force = False,
@@ -42,6 +46,8 @@ def refine(
         raise ConfigError("Give --keep or --top, not both.")
     if top is not None and top < 1:
         raise ConfigError(f"--top must be 1 or more; got {top}.")
+    if add is not None and add < 1:
+        raise ConfigError(f"--add must be 1 or more; got {add}.")
     if keep is not None:
         from ..estimators.selection import Condition
 
@@ -54,9 +60,21 @@ def refine(
         folder = run_folder(run, data_root)
         chosen = folder.choose_seed(seed)
         model, graph = folder.model(chosen), folder.graph(chosen)
-        refined = refinement.refine(model, graph, keep, top)
+        refined = (
+            refinement.refine_and_add(model, graph, add, keep, top)
+            if add
+            else refinement.refine(model, graph, keep, top)
+        )
         refinement.write_refined(out, refined, folder.predictions(chosen))
-    report = {"run": str(run), "seed": chosen, "keep": keep, "top": top, **refined.report(), "written": str(out)}
+    report = {
+        "run": str(run),
+        "seed": chosen,
+        "keep": keep,
+        "top": top,
+        "add": add,
+        **refined.report(),
+        "written": str(out),
+    }
     report["labels_before_em"] = sentence_of(model)
     if as_json:
         echo_json(report)

@@ -76,6 +76,7 @@ def show_refined(report: Mapping[str, Any]) -> None:
         ("edges before", f"{total:,}"),
         ("edges kept", f"{left:,} ({percent(left / total if total else None)})"),
         ("rule", rule),
+        *([("of them new", f"{report['edges_added']:,}")] if "edges_added" in report else []),
         ("nodes left without edges", f"{report['nodes_left_alone']:,} of {report['nodes']:,}"),
     ]
     for name, stats in report["weights"].items():

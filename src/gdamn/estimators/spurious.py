@@ -1,4 +1,4 @@
-"""Spurious edges: those that look as if they were drawn by lot. They are found without labels and without a fit."""
+"""Spurious edges, which look as if they were drawn by lot, and likely ones, which are missing; both without labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from torch_geometric.transforms import BaseTransform
 
 from ..errors import ConfigError, GraphError
 from ..fit.field import edge_links
+from ..fit.field.candidates import likely_pairs
+from ..fit.field.evidence import looks
 from ..fit.field.links import CUT, FEWEST
+from ..fit.field.pairs import Pairs
 from ..graph.graph import Graph
 from ..graph.pyg import not_a_graph
 from ..model.inputs import feature_block
@@ -58,6 +61,20 @@ def spurious_edges(graph: Graph, seed: int = 0) -> SpuriousEdges:
     pairs, links = edge_links(graph.structure, feature_block(graph.features, "auto", 0.0, cpu), cpu, seed)
     lot = pairs.on_entries(links.lot)[graph.structure.off_loop]
     return SpuriousEdges(np.minimum(lot, 1).astype(np.float32), links.share)
+
+
+def likely_edges(graph: Graph, count: int = 5, seed: int = 0) -> NDArray[np.int64]:
+    """[2, K] pairs that no edge joins but that look like the graph's edges, left < right (``fit/field/candidates.py``).
+
+    Each node proposes ``count`` of the nodes that are most alike. Labels are not read.
+    """
+    if count < 1:
+        raise ConfigError(f"Each node proposes at least one edge; the count is {count}.")
+    if graph.num_features == 0 or graph.num_nodes < 3:
+        return np.empty((2, 0), np.int64)
+    cpu = torch.device("cpu")
+    u = looks(graph.structure, feature_block(graph.features, "auto", 0.0, cpu), cpu, seed)
+    return np.stack(likely_pairs(Pairs.of(graph.structure), u, count, seed))
 
 
 class RemoveSpuriousEdges(BaseTransform):  # type: ignore[misc]  # PyTorch Geometric has no types here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 
 from ..errors import GraphError
 from ..estimators.base import NodeClassifier
+from ..estimators.inductive import answer
 from ..estimators.predictions import Predictions, split_names
-from ..estimators.weighted_edges import Weighed, put_on, weigh
-from ..graph.graph import SPLITS, Graph
-from ..model.fitted_state import ATTENTION
+from ..estimators.selection import chosen_entries
+from ..estimators.spurious import likely_edges
+from ..estimators.weighted_edges import Weighed, attention, put_on, weigh
+from ..graph.graph import SPLITS, Graph, reverse_map
+from ..graph.validation import merge_edges
+from ..model.fitted_state import ATTENTION, edge_index
 from ..system import io
 from ..text import safe
 from .tables import write_table
@@ -28,9 +32,15 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True, eq=False)
 class Refined(Weighed):
-    """The entries that stay, each with its weights, and the graph of the fit."""
+    """The entries that stay, each with its weights, and the graph of the fit.
+
+    Attributes:
+        graph: the graph of the fit, with edges that were added.
+        added: [E] which of its entries were added; None where that was not asked for.
+    """
 
     graph: Graph
+    added: NDArray[np.bool_] | None = None
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -47,9 +57,12 @@ class Refined(Weighed):
         touched[self.sources] = touched[self.targets] = True
         had = np.zeros(self.graph.num_nodes, dtype=bool)
         had[self.graph.indices] = had[self.graph.rows] = True
+        new = 0 if self.added is None else int(self.added.sum()) // 2
+        stayed = {} if self.added is None else {"edges_added": int((self.added & self.chosen).sum()) // 2}
         return {
             "nodes": self.graph.num_nodes,
-            "edges_before": self.graph.num_edges,
+            "edges_before": self.graph.num_edges - new,
+            **stayed,
             "edges_after": len(np.unique(self.codes)),
             "directed": self.graph.directed,
             "nodes_left_alone": int((had & ~touched).sum()),
@@ -60,6 +73,50 @@ class Refined(Weighed):
 def refine(model: NodeClassifier, graph: Graph, keep: str | None = None, top: int | None = None) -> Refined:
     """The graph of the fit with the edges that stay (:func:`gdamn.estimators.weighted_edges.weigh`), for a file."""
     return Refined(**vars(weigh(model, keep, top, directed=graph.directed, zeros=False)), graph=graph)
+
+
+def refine_and_add(
+    model: NodeClassifier, graph: Graph, add: int, keep: str | None = None, top: int | None = None
+) -> Refined:
+    """The same with new edges, of which each node proposes ``add``, and the hard attention keeps those above 0.5.
+
+    Old and new edges are weighed by the model on the graph that has both.
+    """
+    if graph.directed:
+        raise GraphError("Edges can be added to undirected graphs only; leave --add out.")
+    attention(model, "judge new edges with")
+    larger, added = with_edges(graph, likely_edges(graph, add))
+    found = answer(model, larger, graph, np.arange(graph.num_nodes)).weights
+    weights, loops = ({name: found[prefix + name] for name in ATTENTION} for prefix in ("", "loop."))
+    index = edge_index(larger)
+    chosen = chosen_entries(index, weights, graph.num_nodes, keep, top) & (weights["stable"] > 0)
+    hard = weights["hard"]
+    chosen &= ~added | ((hard + hard[larger.reverse]) / 2 > 0.5)
+    return Refined(
+        chosen=chosen,
+        index=index[:, chosen].astype(np.int64),
+        weights={name: values[chosen] for name, values in weights.items()},
+        loops=loops,
+        all_index=index,
+        all_weights=weights,
+        graph=larger,
+        added=added,
+    )
+
+
+def with_edges(graph: Graph, new: NDArray[np.int64]) -> tuple[Graph, NDArray[np.bool_]]:
+    """The graph with more edges [2, K] that it lacks, of its median weight, and which entries [E] are new."""
+    old = np.stack([graph.indices, graph.rows]).astype(np.int64)
+    weights = None
+    if graph.weights is not None:
+        weights = np.concatenate([graph.weights, np.full(new.shape[1], np.median(graph.weights), np.float32)])
+    indptr, indices, weights, _ = merge_edges(np.concatenate([old, new], 1), weights, graph.num_nodes, False)
+    larger = replace(
+        graph, indptr=indptr, indices=indices, reverse=reverse_map(indptr, indices), weights=weights, confirmed=None
+    )
+    n = graph.num_nodes
+    codes = larger.rows.astype(np.int64) * n + larger.indices
+    return larger, ~np.isin(codes, graph.rows.astype(np.int64) * n + graph.indices)
 
 
 def spread(values: NDArray[Any]) -> dict[str, float | None]:
@@ -86,7 +143,8 @@ def columns(refined: Refined) -> dict[str, NDArray[Any]]:
     graph = refined.graph
     input_weight = {} if graph.weights is None else {"weight": graph.weights[refined.chosen]}
     ends = {"source": graph.node_ids[refined.sources], "target": graph.node_ids[refined.targets]}
-    return {**ends, **input_weight, **refined.weights}
+    new = {} if refined.added is None else {"added": refined.added[refined.chosen].astype(np.int8)}
+    return {**ends, **input_weight, **refined.weights, **new}
 
 
 def write_npz(path: Path, refined: Refined) -> None:

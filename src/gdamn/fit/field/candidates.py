@@ -1,7 +1,7 @@
 """Candidates: pairs of nodes that no edge joins, but that look like the edges of their graph (links.py).
 
-Candidates are nearest neighbours in the features, smoothed over the edges that are trusted: s_i ∝ u_i + Σ_k w_ik s'_k with
-s'_k ∝ u_k + Σ_l w_kl u_l. They are judged by log L(z), as edges are, and each node proposes the best few.
+Candidates are nearest neighbours in the features, smoothed over the edges that are trusted: s_i ∝ u_i + Σ_k w_ik s'_k
+with s'_k ∝ u_k + Σ_l w_kl u_l. They are judged by log L(z), as edges are, and each node proposes the best few.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ def test_a_fit_leaves_what_is_described_and_parameters(estimator, batch, tmp_pat
     model = estimator(**settings).fit(graph)
     wanted = shapes(graph.num_nodes, graph.num_classes, len(graph.indices))
     del wanted["base_probabilities"]  # those of correct and smooth
+    del wanted["edge.kept"]  # where edges are cut
     if batch != "full":
-        del wanted["edge.evidence"], wanted["edge.reliability"]
+        del wanted["edge.evidence"], wanted["edge.reliability"], wanted["edge.lot"]
     assert {name: model.tensors_[name].shape for name in wanted} == wanted
     assert all(model.tensors_[name].dtype == np.float32 for name in wanted.keys() - {"edge.index"})
     assert all(name.startswith(("q.", "p.")) for name in model.tensors_.keys() - HELD.keys())

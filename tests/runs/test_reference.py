@@ -333,7 +333,7 @@ def test_the_first_line_names_a_better_method_and_auto_takes_it(noisy, tmp_path,
     arguments = write_files(tmp_path, noisy)
     done = CliRunner().invoke(cli.app, [*arguments, *QUICK])
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("A simple method is better than gdamn here: ")
+    assert done.stdout.startswith("Warning: A simple method is better than gdamn here: ")
     assert done.stdout.splitlines()[0].endswith("Train it with --method logreg.")
     done = CliRunner().invoke(cli.app, [*arguments, "--method", "auto"])
     assert done.exit_code == 0, done.stderr

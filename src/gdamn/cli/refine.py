@@ -44,10 +44,9 @@ def refine(
     """
     if keep is not None and top is not None:
         raise ConfigError("Give --keep or --top, not both.")
-    if top is not None and top < 1:
-        raise ConfigError(f"--top must be 1 or more; got {top}.")
-    if add is not None and add < 1:
-        raise ConfigError(f"--add must be 1 or more; got {add}.")
+    for name, number in (("top", top), ("add", add)):
+        if number is not None and number < 1:
+            raise ConfigError(f"--{name} must be 1 or more; got {number}.")
     if keep is not None:
         from ..estimators.selection import Condition
 
@@ -60,22 +59,13 @@ def refine(
         folder = run_folder(run, data_root)
         chosen = folder.choose_seed(seed)
         model, graph = folder.model(chosen), folder.graph(chosen)
-        refined = (
-            refinement.refine_and_add(model, graph, add, keep, top)
-            if add
-            else refinement.refine(model, graph, keep, top)
-        )
+        if add:
+            refined = refinement.refine_and_add(model, graph, add, keep, top)
+        else:
+            refined = refinement.refine(model, graph, keep, top)
         refinement.write_refined(out, refined, folder.predictions(chosen))
-    report = {
-        "run": str(run),
-        "seed": chosen,
-        "keep": keep,
-        "top": top,
-        "add": add,
-        **refined.report(),
-        "written": str(out),
-    }
-    report["labels_before_em"] = sentence_of(model)
+    asked = {"run": str(run), "seed": chosen, "keep": keep, "top": top, "add": add}
+    report = {**asked, **refined.report(), "written": str(out), "labels_before_em": sentence_of(model)}
     if as_json:
         echo_json(report)
         return

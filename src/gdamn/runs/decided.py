@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, OutputError
-from ..graph.decisions import COLUMNS, Decisions, row_text
 from ..system import io
 from ..system.reading import is_file, is_there
 
 if TYPE_CHECKING:
+    from ..graph.decisions import Decisions
     from ..graph.graph import Graph
     from .spec import RunSpec
 
@@ -22,6 +22,8 @@ LOG = "decisions.csv"
 
 def with_log(spec: RunSpec, path: Path) -> RunSpec:
     """The run with the decisions that a log has now; rows that are added later don't change it."""
+    from ..graph.decisions import Decisions
+
     decisions = Decisions.read(path)
     record = {"path": str(path.resolve()), "rows": len(decisions), "sha256": decisions.sha256}
     return replace(spec, decisions=record)
@@ -29,6 +31,8 @@ def with_log(spec: RunSpec, path: Path) -> RunSpec:
 
 def decisions_of(spec: RunSpec) -> Decisions | None:
     """The rows that the run was trained with, from its log; None without one."""
+    from ..graph.decisions import Decisions
+
     if not spec.decisions:
         return None
     path = Path(spec.decisions["path"])
@@ -58,6 +62,8 @@ def with_decisions(graph: Graph, spec: RunSpec) -> Graph:
 
 def check_log(spec: RunSpec, out: Path) -> None:
     """Refuse a folder that holds other decisions: a person made them, and a run must not replace them."""
+    from ..graph.decisions import Decisions
+
     decisions = decisions_of(spec)
     if decisions is None or not is_there(out / LOG):
         return
@@ -69,6 +75,8 @@ def check_log(spec: RunSpec, out: Path) -> None:
 
 def keep_log(spec: RunSpec, out: Path) -> None:
     """Begin the folder's own log with the decisions of the run, so that a review goes on from them."""
+    from ..graph.decisions import COLUMNS, Decisions, row_text
+
     decisions = decisions_of(spec)
     if decisions is None or (is_there(out / LOG) and len(Decisions.read(out / LOG)) >= len(decisions)):
         return

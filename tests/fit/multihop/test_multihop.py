@@ -290,7 +290,8 @@ def test_with_validation_nodes_it_can_be_asked_for(graph: Graph) -> None:
 def test_the_mode_with_little_memory_starts_from_it_too(graph: Graph) -> None:
     fused = GDAMN(**SHORT, batch="fused").fit(graph)
     assert fused.history_[0]["phase"] == "pre-train (multihop)"
-    assert np.allclose(fused.predict_proba(), GDAMN(**SHORT).fit(graph).predict_proba(), atol=1e-3)
+    whole = GDAMN(**SHORT, judge_edges=False).fit(graph)  # little memory has no room to judge edges
+    assert np.allclose(fused.predict_proba(), whole.predict_proba(), atol=1e-3)
 
 
 @pytest.mark.parametrize("batch", ["partition", "neighbour"])

@@ -46,7 +46,9 @@ class StableSettings(NetworkSettings):
     jaccard: float = setting(0.03, "They are learned without edges whose ends' features agree less.", low=0, high=1)
     cosine: float = setting(0.1, "Edges whose ends' representations agree no more than this are cut.", low=-1, high=1)
     neighbours: int = setting(6, "k, most similar nodes that each node is joined to.", low=0)
-    alpha: float = setting(0.3, "α, a neighbour with d edges counts d^α; -0.5 is the GCN's normalisation.")
+    alpha: float = setting(
+        0.3, "α, a neighbour with d edges counts d^α; -0.5 is the GCN's normalisation.", low=-10, high=10
+    )
     beta: float = setting(2.0, "β, weight of the loops where representations are learned.", low=0)
 
 

@@ -168,8 +168,8 @@ class Settings(TrainedSettings):
     )
     judge_edges: bool = setting(
         True,
-        "Cut edges that look as if they were drawn by lot, and judge the others by belief propagation: start=auto tries "
-        "the graph that it trusts, too, and it lists suspicious edges.",
+        "Cut edges that look as if they were drawn by lot, and judge the others by belief propagation: start=auto "
+        "tries the graph that it trusts, too, and it lists suspicious edges.",
     )
     candidates: str = setting(
         "all", "Epochs that validation may choose: those of EM, or those of pre-training too (all).", ("em", "all")

@@ -153,8 +153,8 @@ def show_suspicious(columns: Mapping[str, Any], *remarks: str | None) -> None:
     names = ("source", "target", "label of source", "label of target", "hard", "suspicion")
     display.show_rows("Edges most likely to be wrong", names, rows, right=names[4:], wrap=False)
     display.sentence(
-        "Suspicion: how likely the ends are of different classes, by evidence, or by the labels that the attention "
-        "had. Hard: how likely the edge should be there, by the labels of its ends; below 0.5 it counts as cut."
+        "Suspicion: how likely the edge is wrong, drawn by lot or between classes. "
+        "Hard: how likely the edge should be there, by the labels of its ends; below 0.5 it counts as cut."
     )
     show_remarks(*remarks)
 

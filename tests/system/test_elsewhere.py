@@ -39,6 +39,9 @@ def no_library(*_, **__):
     raise OSError("not here")
 
 import ctypes
+import threadpoolctl  # keeps its own way to the libraries, which it has on every system
+threadpoolctl.ctypes = type(sys)("ctypes")
+vars(threadpoolctl.ctypes).update(vars(ctypes))
 ctypes.CDLL = no_library
 plain = pathlib.Path.read_text
 pathlib.Path.read_text = lambda self, *a, **k: no_library() if str(self).startswith("/proc") else plain(self, *a, **k)

@@ -106,6 +106,8 @@ class Conventions:
         features = "" if self.num_features_ is None else f"{self.num_features_:,} features, "
         return [f"fitted=[{nodes:,} nodes, {features}{classes} classes]"]
 
+    _estimator_type = "classifier"  # what scikit-learn asked for before 1.6, which has tags
+
     def __sklearn_tags__(self) -> Any:
         """A classifier whose input is a graph; labels come with it, so that y isn't needed."""
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from gdamn import GDAMN, Graph, load, spurious_edges
 from gdamn.estimators.registry import make
+from gdamn.graph.entries import keep_entries
 from gdamn.system.io import write_text
 from gdamn.using.ranking import pairs, suspects
 
@@ -90,10 +91,7 @@ def measure(name: str, seed: int, variant: str) -> dict[str, Any]:
 
 def without_spurious(graph: Graph) -> Graph:
     """The graph without the edges that RemoveSpuriousEdges removes."""
-    kept = ~spurious_edges(graph).cut()
-    edges = np.stack([graph.indices[kept], graph.rows[kept]])
-    masks = {f"{name}_mask": graph.mask(name) for name in ("train", "val", "test")}
-    return Graph.build(edges, graph.features, graph.labels, class_names=graph.class_names, **masks)
+    return keep_entries(graph, ~spurious_edges(graph).cut())
 
 
 def auc(model: GDAMN, graph: Graph) -> float | None:

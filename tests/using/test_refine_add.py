@@ -7,7 +7,8 @@ import pytest
 
 from gdamn import GDAMN, GdamnError, Graph, likely_edges, load
 from gdamn.fit.field.candidates import among_best
-from gdamn.using.refine import refine, refine_and_add, with_edges
+from gdamn.graph.entries import with_edges
+from gdamn.using.refine import refine, refine_and_add
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Parts of a graph's edges."""
+"""Fewer or more edges of a graph, and where an edge stands."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graph import Graph, reverse_map
+from .validation import merge_edges
 
 
 def keep_entries(graph: Graph, keep: NDArray[np.bool_]) -> Graph:
@@ -29,6 +30,21 @@ def keep_entries(graph: Graph, keep: NDArray[np.bool_]) -> Graph:
         confirmed=kept(graph.confirmed),
         meta={**graph.meta, **planted},
     )
+
+
+def with_edges(graph: Graph, new: NDArray[np.int64]) -> tuple[Graph, NDArray[np.bool_]]:
+    """The graph with more edges [2, K] that it lacks, of its median weight, and which entries [E] are new."""
+    old = np.stack([graph.indices, graph.rows]).astype(np.int64)
+    weights = None
+    if graph.weights is not None:
+        weights = np.concatenate([graph.weights, np.full(new.shape[1], np.median(graph.weights), np.float32)])
+    indptr, indices, weights, _ = merge_edges(np.concatenate([old, new], 1), weights, graph.num_nodes, False)
+    larger = replace(
+        graph, indptr=indptr, indices=indices, reverse=reverse_map(indptr, indices), weights=weights, confirmed=None
+    )
+    n = graph.num_nodes
+    codes = larger.rows.astype(np.int64) * n + larger.indices
+    return larger, ~np.isin(codes, graph.rows.astype(np.int64) * n + graph.indices)
 
 
 def entry_of(graph: Graph, source: int, target: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from ..estimators.predictions import Predictions, split_names
 from ..estimators.selection import chosen_entries
 from ..estimators.spurious import likely_edges
 from ..estimators.weighted_edges import Weighed, attention, put_on, weigh
-from ..graph.graph import SPLITS, Graph, reverse_map
-from ..graph.validation import merge_edges
+from ..graph.entries import with_edges
+from ..graph.graph import SPLITS, Graph
 from ..model.fitted_state import ATTENTION, edge_index
 from ..system import io
 from ..text import safe
@@ -102,21 +102,6 @@ def refine_and_add(
         graph=larger,
         added=added,
     )
-
-
-def with_edges(graph: Graph, new: NDArray[np.int64]) -> tuple[Graph, NDArray[np.bool_]]:
-    """The graph with more edges [2, K] that it lacks, of its median weight, and which entries [E] are new."""
-    old = np.stack([graph.indices, graph.rows]).astype(np.int64)
-    weights = None
-    if graph.weights is not None:
-        weights = np.concatenate([graph.weights, np.full(new.shape[1], np.median(graph.weights), np.float32)])
-    indptr, indices, weights, _ = merge_edges(np.concatenate([old, new], 1), weights, graph.num_nodes, False)
-    larger = replace(
-        graph, indptr=indptr, indices=indices, reverse=reverse_map(indptr, indices), weights=weights, confirmed=None
-    )
-    n = graph.num_nodes
-    codes = larger.rows.astype(np.int64) * n + larger.indices
-    return larger, ~np.isin(codes, graph.rows.astype(np.int64) * n + graph.indices)
 
 
 def spread(values: NDArray[Any]) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIMIT = 7_500_000
 """Most bytes of a page: it should open at once, and go through by mail."""
 
-SCRIPTS = ("script.js",)
+SCRIPTS = ("theme.js", "script.js")
 """What every page runs: theme and tables."""
 
 RUN_SCRIPTS = (*SCRIPTS, "tables.js", "explorer.js", "map.js", "check.js")

@@ -1,4 +1,4 @@
-// Theme and sortable tables, for every page. Text of users goes into the page by textContent alone.
+// Sortable tables, for every page. Text of users goes into the page by textContent alone.
 "use strict";
 const gdamn = (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -21,25 +21,6 @@ const gdamn = (() => {
     }
     return element;
   };
-
-  // ---- theme
-  const theme = byId("theme");
-  const isDark = () => {
-    const chosen = document.documentElement.dataset.theme;
-    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  };
-  const nameTheme = () => { theme.textContent = isDark() ? "Light theme" : "Dark theme"; };
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    nameTheme();
-    document.dispatchEvent(new Event("theme"));
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    nameTheme();
-    document.dispatchEvent(new Event("theme"));
-  });
-  theme.hidden = false;
-  nameTheme();
 
   // ---- sortable tables
   const valueOf = (row, column) => {
@@ -90,5 +71,5 @@ const gdamn = (() => {
   document.querySelectorAll(".scroll").forEach(watchScroll);
 
   const data = JSON.parse(byId("data").textContent);
-  return { byId, make, draw, sortBy, makeSortable, watchScroll, isDark, data };
+  return { byId, make, draw, sortBy, makeSortable, watchScroll, data };
 })();

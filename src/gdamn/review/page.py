@@ -23,10 +23,16 @@ def style() -> str:
 
 
 @cache
+def script() -> str:
+    """The button for the theme, as the reports have it, and what this page does."""
+    return asset("theme.js") + part("review.js")
+
+
+@cache
 def policy() -> str:
     """What the page may load: its own style and script, and answers of its own server."""
     return (
-        f"default-src 'none'; script-src '{digest(part('review.js'))}'; style-src '{digest(style())}'; "
+        f"default-src 'none'; script-src '{digest(script())}'; style-src '{digest(style())}'; "
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -34,6 +40,6 @@ def policy() -> str:
 def render(about: dict[str, Any]) -> str:
     """The page; ``about`` is what its script reads."""
     text = part("page.html")
-    for name, content in (("style", style()), ("script", part("review.js")), ("data", str(script_json(about)))):
+    for name, content in (("style", style()), ("script", script()), ("data", str(script_json(about)))):
         text = text.replace(f"{{{{ {name} }}}}", content, 1)
     return text

@@ -25,20 +25,6 @@
   const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
   const say = (text) => { byId("status").textContent = text; };
 
-  // ---- theme
-  const theme = byId("theme");
-  const isDark = () => {
-    const chosen = document.documentElement.dataset.theme;
-    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  };
-  const nameTheme = () => { theme.textContent = isDark() ? "Light theme" : "Dark theme"; };
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    nameTheme();
-  });
-  theme.hidden = false;
-  nameTheme();
-
   // ---- the server
   const ask = async (path, content) => {
     const options = content === undefined ? {} : {

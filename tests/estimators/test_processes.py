@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gdamn import GDAMN
+from gdamn.baselines.gat import GATClassifier
 from gdamn.baselines.gcn import GCNClassifier
 from gdamn.data import load
 from gdamn.errors import ConfigError, OutputError
@@ -78,7 +79,10 @@ def test_two_threads_do_not_share_a_folder(tmp_path: Path) -> None:
     assert found[1] == "in"
 
 
-@pytest.mark.parametrize(("method", "said"), [(GDAMN, "init_process_group"), (GCNClassifier, "one process")])
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [(GDAMN, "init_process_group"), (GCNClassifier, "init_process_group"), (GATClassifier, "one process")],
+)
 def test_a_group_that_cannot_be_joined_is_refused(method: type[GDAMN], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         method().fit(load("karate"), group=object())

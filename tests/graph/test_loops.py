@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from gdamn.graph.graph import Graph
 from gdamn.graph.loops import LOOP, entry_attributes, mirrored, with_loops
-from gdamn.graph.pattern import transpose_csr
+from gdamn.graph.transpose import transpose_csr
 
 
 def random_graph(directed: bool, seed: int = 0) -> Graph:

@@ -144,8 +144,10 @@ def test_batch_norm(graph):
     out = net(adjacency, blocks, Key(1))
     out.square().sum().backward()
     assert out.shape == (N, C)
-    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+    learned = [p for p in net.parameters() if p.requires_grad]
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in learned)
     assert len(net.norms) == 2
+    assert [bias.requires_grad for bias in net.bias] == [False, False, True]  # a norm takes its bias out again
     net.eval()
     with torch.no_grad():
         assert torch.equal(net(adjacency, blocks, None), net(adjacency, blocks, None))

@@ -16,7 +16,7 @@ import numba
 import pytest
 
 from gdamn import GDAMN, load
-from gdamn.fit import training
+from gdamn.fit import allocator
 from gdamn.runs import pool
 from gdamn.system import compiled_code, lock
 
@@ -76,7 +76,7 @@ def test_a_c_library_without_a_part_of_glibc(monkeypatch: pytest.MonkeyPatch) ->
                 pytest.fail("it was changed, and couldn't be changed back")
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Other())
-    with training.kept_memory():
+    with allocator.kept_memory():
         pass
 
 

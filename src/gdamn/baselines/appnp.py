@@ -31,6 +31,7 @@ class APPNPClassifier(NetworkClassifier):
     """Z^{k+1} = (1 - α) S Z^k + α MLP(X)."""
 
     method = "appnp"
+    over_ranks = True
     settings_class = APPNPSettings
     settings: APPNPSettings
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,6 +18,9 @@ from ..estimators.inductive import Answer
 from ..estimators.rebuild import load_state, make_view
 from ..fit import checkpoint
 from ..fit.checkpoint import Checkpoint, Part, part_of
+from ..fit.domains.ranks.fitting import laid_out, whole_state
+from ..fit.domains.ranks.group import Group, joined
+from ..fit.domains.ranks.parts import PartsFit, laid_out_parts
 from ..fit.training import (
     Progress,
     Record,
@@ -30,9 +34,10 @@ from ..fit.training import (
     run_epochs,
 )
 from ..graph.graph import Graph
+from ..graph.parts import PartitionedGraph
 from ..kernels import Key
 from ..model.objectives import pretrain_target, q_loss
-from ..model.problem import Problem, choose_device, make_problem
+from ..model.problem import Problem, choose_device
 from ..model.settings import TrainedSettings, setting
 
 NORMALIZATIONS = ("auto", "row", "unit", "binary", "standard", "none")
@@ -86,6 +91,8 @@ class NetworkClassifier(NodeClassifier):
     settings: SupervisedSettings
     settings_: SupervisedSettings
     weighs_labels = True
+    over_ranks = False
+    """Whether several ranks can train it: every operation on nodes of other ranks is one of kernels/ops.py."""
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The network, and its forward pass to logits [N, C]."""
@@ -117,21 +124,38 @@ class NetworkClassifier(NodeClassifier):
     def finish(self, problem: Problem, watch: Watch) -> None:
         """What a method does with the chosen epoch (``watch.best_state``); most do nothing."""
 
-    def _fit(self, graph: Graph, progress: Progress | None) -> None:
-        s = self.settings
-        watch = Watch(progress, selection=getattr(s, "selection", "accuracy"), metric=s.metric)
-        with reproducible_threads(s.threads):
-            device = choose_device(s.device)
-            problem = make_problem(graph, s.normalize, s.dropout_input, device, str(s.class_weight))
-            root = Key(s.seed).fold(self.method)
-            network, forward = self.build(problem, make_generator(root.fold("start")))
-            network.to(problem.device)
-            self.train(problem, network, forward, watch, root.fold("train"))
-            self.finish(problem, watch)
+    def _fit(self, graph: Graph, progress: Progress | None, group: Group | None = None) -> None:
+        """On the whole graph, alone or with the other ranks of a group."""
+        s, watch = self.settings, self.watch(progress)
+        device = choose_device(s.device)
+        with reproducible_threads(s.threads), laid_out(graph, s, device, group, self.method) as problem:
+            self.learn(problem, watch)
+            state = whole_state(problem, watch.best_state)
         assert watch.best is not None
-        assert watch.best_state is not None
         self.history_, self.best_epoch_, self.timings_ = watch.history, watch.best, watch.timings
-        self.tensors_ = {name: value.cpu().numpy() for name, value in watch.best_state.items()}
+        if state is not None:  # rank 0 has the result
+            self.tensors_ = {name: value.cpu().numpy() for name, value in state.items()}
+
+    def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
+        """By all ranks of torch's default group, where the method's operations know of other ranks' rows."""
+        if not self.over_ranks:
+            super()._fit_together(graph, progress, group)
+        self._fit(graph, progress, joined(group))
+
+    @contextmanager
+    def fit_parts(self, graph: PartitionedGraph, progress: Progress | None, group: Group | None) -> Iterator[PartsFit]:
+        """On the parts of a graph, each rank with its own."""
+        if not self.over_ranks:
+            super().fit_parts(graph, progress, group)
+        watch = self.watch(progress)
+        with laid_out_parts(graph, self.settings, group, self.method) as (problem, mode):
+            self.learn(problem, watch)
+            yield PartsFit(problem, watch, mode)
+
+    def watch(self, progress: Progress | None) -> Watch:
+        """The history of a fit, and how it chooses its epoch."""
+        s = self.settings
+        return Watch(progress, selection=getattr(s, "selection", "accuracy"), metric=s.metric)
 
     def _answer(self, graph: Graph, fitted_on: Graph, known: NDArray[np.int64], rounds: int) -> Answer:
         """The network rebuilt over another graph."""
@@ -141,9 +165,12 @@ class NetworkClassifier(NodeClassifier):
         network.to(problem.device).eval()
         return Answer(F.softmax(forward(None), dim=1).cpu().numpy(), {})
 
-    def train(self, problem: Problem, network: nn.Module, forward: Forward, watch: Watch, key: Key) -> None:
-        """Minimise the objective; every epoch is evaluated and may be chosen."""
-        s, objective = self.settings, self.objective(problem, network, forward)
+    def learn(self, problem: Problem, watch: Watch) -> None:
+        """Minimise the objective; every epoch is evaluated, and the watch keeps the state of the best."""
+        s, root = self.settings, Key(self.settings.seed, problem.place).fold(self.method)
+        network, forward = self.build(problem, make_generator(root.fold("start")))
+        network.to(problem.device)
+        key, objective = root.fold("train"), self.objective(problem, network, forward)
 
         def loss(step: Key) -> dict[str, Tensor]:
             network.train()
@@ -172,3 +199,4 @@ class NetworkClassifier(NodeClassifier):
         whole = Steps(s.epochs, loss, after, part_of(network))
         steps = self.adam_steps(problem, network, whole, key.fold("batches"))
         run_epochs(self.groups(network), s.learning_rate, steps, key, kept)
+        self.finish(problem, watch)

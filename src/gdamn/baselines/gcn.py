@@ -15,6 +15,7 @@ class GCNClassifier(NetworkClassifier):
     """Z = S ReLU(S X W₁) W₂ with S = D^{-1/2} (A + I) D^{-1/2}."""
 
     method = "gcn"
+    over_ranks = True
     settings_class = NetworkSettings
     settings: NetworkSettings
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ..errors import ConfigError
+from ..fit.domains.ranks.group import Group
 from ..fit.mini_batches import Consistency, RowsLoss, Shuffled, in_batches
 from ..fit.training import Progress, Steps, decayed
 from ..graph.graph import Graph
@@ -67,11 +68,11 @@ class GRANDPlusClassifier(NetworkClassifier):
     settings: GRANDPlusSettings
     _test: NDArray[np.int64] = np.empty(0, np.int64)
 
-    def _fit(self, graph: Graph, progress: Progress | None) -> None:
+    def _fit(self, graph: Graph, progress: Progress | None, group: Group | None = None) -> None:
         self._test = np.flatnonzero(graph.test_mask)
         if self.settings.pool == "test" and len(self._test) == 0:
             raise ConfigError("pool='test' needs test nodes, and the graph has none; set pool to unlabelled.")
-        super()._fit(graph, progress)
+        super()._fit(graph, progress, group)
 
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The perceptron on propagated features; it predicts with the whole matrix."""

@@ -51,6 +51,7 @@ class SGCClassifier(NetworkClassifier):
     """Logistic regression on S^K X."""
 
     method = "sgc"
+    over_ranks = True
     settings_class = SGCSettings
     settings: SGCSettings
 

@@ -10,8 +10,9 @@ import importlib
 from .root import app, main
 
 COMMANDS = (
-    *("train", "methods", "demo", "compare", "data", "convert", "doctor", "inspect", "predict", "refine", "explain"),
-    *("edges", "labels", "suggest", "review", "report", "reproduce", "tune", "replicate", "results"),
+    *("train", "methods", "demo", "compare", "data", "convert", "partition", "doctor", "inspect", "predict"),
+    *("refine", "explain", "edges", "labels", "suggest", "review", "report", "reproduce", "tune"),
+    *("replicate", "results"),
 )
 """The files of the commands, in the order of ``gdamn --help``. A new command is a file here and a name in it."""
 

@@ -1,4 +1,4 @@
-"""The commands ``gdamn data list``, ``info`` and ``get``; ``convert.py`` adds the fourth."""
+"""The commands ``gdamn data list``, ``info`` and ``get``; ``convert.py`` and ``partition.py`` add two more."""
 
 from __future__ import annotations
 

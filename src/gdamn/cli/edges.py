@@ -25,7 +25,7 @@ def edges(
     as_json: AsJson = False,
 ) -> None:
     """List the edges most likely to be wrong, for a person to check: the most suspicious first."""
-    from ..using.tables import TABLES, write_table
+    from ..runs.tables import TABLES, write_table
 
     if suspicious < 1:
         raise ConfigError(f"--suspicious must be 1 or more; got {suspicious}.")

@@ -11,6 +11,7 @@ import typer
 from ..data.files import FOLDER, is_path, prepare
 from ..data.files.options import AUTO
 from ..errors import ConfigError
+from ..system.folders import is_parts
 
 if TYPE_CHECKING:
     from ..runs.spec import RunSpec
@@ -73,7 +74,8 @@ def settle(spec: RunSpec, reading: dict[str, Any], *, fresh: bool, keep_few: boo
         return spec
     changed = fresh or "edges" in reading
     chosen = {**spec.options, **reading}
-    if changed and keep_few and not spec.dataset.rstrip(os.sep).endswith(FOLDER):  # a folder of arrays has its split
+    has_split = spec.dataset.rstrip(os.sep).endswith(FOLDER) or is_parts(spec.dataset)  # as folders of arrays have
+    if changed and keep_few and not has_split:
         chosen = {"val_share": AUTO, **chosen}
     dataset, options = prepare(spec.dataset, chosen, fresh=changed)
     return replace(spec, dataset=dataset, options=options)

@@ -34,6 +34,9 @@ Workers = Annotated[
     int, typer.Option(min=1, help="Processes that train one model together; torchrun does it over machines.")
 ]
 Timeout = Annotated[float, typer.Option(help="Seconds that such a process waits for another one.")]
+CheckpointEvery = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Seconds between two checkpoints of a fit. Default: 60.", min=0)
+]
 Noise = Annotated[
     str | None,
     typer.Option(

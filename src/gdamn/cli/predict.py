@@ -40,7 +40,7 @@ def predict(
     The temperature is fitted on validation nodes. Nodes of the training graph that are among the new ones are known
     again by their id and features.
     """
-    from ..using.tables import TABLES, write_table
+    from ..runs.tables import TABLES, write_table
 
     check_written(out, TABLES, force, run, nodes, edges)
     if ensemble and seed is not None:

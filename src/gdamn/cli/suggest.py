@@ -25,7 +25,7 @@ def suggest(
     as_json: AsJson = False,
 ) -> None:
     """Suggest the nodes to label next: uncertain ones that stand for many others, the most useful first."""
-    from ..using.tables import TABLES, write_table
+    from ..runs.tables import TABLES, write_table
 
     check_written(out, TABLES, force, run)
     with working("choosing nodes"):

@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..fit.domains.ranks import environment
 from ..runs.reference import AUTO
 from ..runs.spec import folder_name
+from ..system.folders import is_parts
 from . import display, options, progress
 from . import file_options as files
 from .parsing import parse_noise, parse_pairs
@@ -37,6 +38,7 @@ def train(
     threads: options.Threads = None,
     workers: options.Workers = 1,
     timeout: options.Timeout = 60.0,
+    checkpoint_every: options.CheckpointEvery = None,
     noise: options.Noise = None,
     split: options.Split = None,
     option: options.DataOptions = None,
@@ -71,22 +73,21 @@ def train(
 
     columns = {"label": label, "id": node_id, "features": features, "text": text, "split_column": split_column}
     links = {"edges": edges, "weight": weight, "source": source, "target": target, "directed": directed}
+    held_out = {"val_share": val_share, "test_share": test_share}
     changed = parse_pairs("--set", settings or []) | files.chosen_options(device=device, budget=budget)
     data_options = parse_pairs("--option", option or []) | ({} if split is None else {"split": split})
     spec = make_spec(config, dataset, method, seed_range(seeds, first_seed, config), noise, data_options, changed)
-    held_out = {"val_share": val_share, "test_share": test_share}
     spec = settled(spec, {**columns, **links, **held_out}, dataset is not None, decisions)
-    several = workers > 1 or environment.is_rank()
-    known: dict[str, Any] | bool = not several and is_path(spec.dataset)
-    if spec.method == AUTO:
-        spec, known = chosen_method(spec, several, bool(settings) or budget is not None, data_root)
-    launch_ranks(spec, workers, jobs, timeout)
-    execution = Execution(jobs, threads or environment.threads(), data_root, force)
+    several, own_settings = workers > 1 or environment.is_rank(), bool(settings) or budget is not None
+    spec, known = chosen_method(spec, several, own_settings, data_root)
     folder = out or Path("runs") / f"{folder_name(spec.dataset)}-{spec.method}"
-    with team.leading(spec, execution, timeout) as group, runs.working_in(folder, "run"):
+    launch_ranks(spec, folder, workers, jobs, timeout)
+    threads = threads or environment.threads()
+    execution = Execution(jobs, threads, data_root, force, checkpoint_every=checkpoint_every)
+    with team.leading(spec, execution, timeout, folder) as group, runs.working_in(folder, "run"):
         with progress.of_run(spec, jobs) as view:
-            run = partial(runs.run, progress=view.update, read_progress=view.reading)
-            summary = run(spec, folder, execution, group=group, reference=reference and known)
+            run = partial(runs.run, spec, folder, execution, group=group, reference=reference and known)
+            summary = run(progress=view.update, read_progress=view.reading)
         show_run(summary, folder, data_root, as_json)
 
 
@@ -99,24 +100,28 @@ def settled(spec: RunSpec, reading: dict[str, Any], fresh: bool, decisions: Path
     return spec if decisions is None else with_log(spec, decisions)
 
 
-def launch_ranks(spec: RunSpec, workers: int, jobs: int, timeout: float) -> None:
+def launch_ranks(spec: RunSpec, folder: Path, workers: int, jobs: int, timeout: float) -> None:
     """Where several processes are asked for, start this command once for each, and end with their exit code."""
     from ..runs.ranks import launch, team
 
     if workers > 1 and not environment.is_rank():
         team.check(spec, jobs, timeout)
-        raise typer.Exit(launch.start(workers))
+        raise typer.Exit(launch.start(workers, folder))
 
 
 def chosen_method(
     spec: RunSpec, several: bool, changed: bool, data_root: Path | None
-) -> tuple[RunSpec, dict[str, Any]]:
-    """The run with the method that ``--method auto`` takes, which is said, and the reference that decided it.
+) -> tuple[RunSpec, dict[str, Any] | bool]:
+    """The run, and whether it is compared with simple methods: on a person's own files, in one process.
+
+    With ``--method auto`` the run has the method that was taken, which is said, and the reference is what decided it.
 
     Args:
         several: several processes train one model.
         changed: settings were named, which not every method has.
     """
+    if spec.method != AUTO:
+        return spec, not several and is_path(spec.dataset) and not is_parts(spec.dataset)
     from ..runs.reference.of_run import choose_method
     from ..runs.run import load_graph
 
@@ -133,7 +138,7 @@ def chosen_method(
 
 
 def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_json: bool) -> None:
-    """Print a finished run, and write its page."""
+    """Print a finished run, and write its page; that of a partitioned graph would need all of it."""
     from ..system.io import to_json
     from .report import report_of_training
 
@@ -141,7 +146,8 @@ def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_j
         display.print_json(to_json(summary, indent=2))
     else:
         display.show_summary(summary, str(folder))
-    report_of_training(folder, data_root, quiet=as_json)
+    if not is_parts(summary["dataset"]):
+        report_of_training(folder, data_root, quiet=as_json)
     if not as_json:
         display.show_written(folder)
 

@@ -72,7 +72,7 @@ class Encoder:
                 continue
             categories = pc.unique(as_texts(table, name)).drop_null().to_pylist()
             most = AUTO_CATEGORIES if columns is None else MOST_CATEGORIES
-            reason = _useless(categories, most, table.data.num_rows, columns is None)
+            reason = useless(categories, most, table.data.num_rows, columns is None)
             if reason and columns is None:
                 left_out[name] = reason
             elif reason:
@@ -169,7 +169,7 @@ class Encoder:
         return encoder
 
 
-def _useless(categories: list[str], most: int, rows: int, auto: bool) -> str:
+def useless(categories: list[str], most: int, rows: int, auto: bool) -> str:
     """Why a categorical column can't be a feature; empty where it can."""
     if not categories:
         return "is empty"

@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from ..graph.node_ids import check_ids
 from ..kernels.threads import one_at_a_time
 from ..model.settings import as_seed
 from .chosen_epoch import SELECTION, selection_of
-from .conventions import Conventions, show_settings
+from .conventions import PARTED, Conventions, show_settings
 from .graph_input import as_graph, check_weights, decisions_record, given_graph, plain_split
 from .model_file import FORMAT, read_model
 from .predictions import likeliest
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
     from typing_extensions import Self
 
+    from ..fit.domains.ranks.group import Group
+    from ..fit.domains.ranks.parts import PartsFit
     from ..fit.training import Progress
+    from ..graph.parts import PartitionedGraph
     from ..model.temperature import Temperature
     from .inductive import Answer
     from .suspicious_labels import JudgedLabels
@@ -168,7 +172,13 @@ class NodeClassifier(Conventions):
 
     def _fit_together(self, graph: Graph, progress: Progress | None, group: Any) -> None:
         """The same by all ranks of a group, for the methods that can."""
-        raise ConfigError(f"Method '{self.method}' trains in one process; several ranks train gdamn and gdamn-plus.")
+        raise ConfigError(f"Method '{self.method}' trains in one process; several ranks train {PARTED}.")
+
+    def fit_parts(
+        self, graph: PartitionedGraph, progress: Progress | None, group: Group | None
+    ) -> AbstractContextManager[PartsFit]:
+        """Learn from a partitioned graph, with the other ranks of a group; within the block this rank has its part."""
+        raise ConfigError(f"Method '{self.method}' takes no partitioned graph; {PARTED} do.")
 
     def _check_shape(self, graph: Graph) -> None:
         """Refuse a result for another graph: a checkpoint may be one that somebody made up."""
@@ -258,11 +268,9 @@ class NodeClassifier(Conventions):
 
     def score(self, mask: str = "test") -> float:
         """Accuracy on a node set: train, val, test, labelled or all (nodes without a label don't count)."""
-        self._fitted()
-        g = self.graph_
-        if g is None:
+        if self.graph_ is None:
             raise GraphError("A loaded model doesn't hold the graph's labels; call score_on(graph) with the graph.")
-        return self.score_on(g, mask)
+        return self.score_on(self.graph_, mask)
 
     def score_on(self, graph: Graph | Data, mask: str = "test") -> float:
         """Accuracy on a node set of the graph that the model was fitted on."""
@@ -287,16 +295,9 @@ class NodeClassifier(Conventions):
 
     def judged_labels(self, split: str = "train", graph: Graph | Data | None = None) -> JudgedLabels:
         """What models that have not seen a label say of it, for every label (suspicious_labels.py)."""
-        from ..fit.training import reproducible_threads
-        from .suspicious_labels import judged_labels
+        from .suspicious_labels import labels_of_fit
 
-        self._fitted()
-        g = self.graph_ if graph is None else as_graph(graph)
-        if g is None:
-            raise GraphError("A loaded model doesn't hold the graph's labels; give the graph of the fit, too.")
-        s = self.settings_
-        with reproducible_threads(s.threads):
-            return judged_labels(g, split, getattr(s, "normalize", "auto"), s.seed)
+        return labels_of_fit(self.graph_ if graph is None else as_graph(graph), split, self.settings_)
 
     def suggest(
         self, count: int, graph: Graph | Data | None = None, *, rule: str = "diverse"

@@ -23,6 +23,10 @@ FITTED = (
     *("settings_", "tensors_", "timings_"),
 )
 """What a fit sets; asked for before, it gets the sentence of a model that isn't fitted."""
+OVER_RANKS = ("gdamn", "gdamn-plus", "gmnn", "gcn", "sgc", "appnp")
+"""The methods that several ranks can train together."""
+PARTED = f"{', '.join(OVER_RANKS[:-1])} and {OVER_RANKS[-1]}"
+"""The same in a sentence."""
 
 
 class Conventions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +17,13 @@ from ..fit.domains.domain import WholeDomain
 from ..fit.domains.memory import choose_mode
 from ..fit.domains.ranks.fitting import laid_out, whole_state
 from ..fit.domains.ranks.group import Group, joined
+from ..fit.domains.ranks.parts import PartsFit, fit_parts
 from ..fit.em import EM
 from ..fit.label_noise import corrected
 from ..fit.training import Progress, Record, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
+from ..graph.parts import PartitionedGraph
 from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, edge_index, put_back
 from ..model.metrics import score_key
 from ..model.plus_settings import PlusSettings
@@ -70,7 +74,7 @@ class GDAMN(NodeClassifier):
         if mode != "full":
             self._fit_sparing(graph, mode, device, progress)
             return
-        watch = self._watch(progress)
+        watch = self.watch(progress)
         if s.label_noise == "auto" and group is not None:
             raise ConfigError("label_noise='auto' judges labels in one process; several ranks need label_noise=none.")
         if s.budget and group is not None:
@@ -102,13 +106,21 @@ class GDAMN(NodeClassifier):
         """By all ranks of torch's default group; rank 0 gets the result."""
         self._fit(graph, progress, joined(group))
 
+    @contextmanager
+    def fit_parts(self, graph: PartitionedGraph, progress: Progress | None, group: Group | None) -> Iterator[PartsFit]:
+        """EM on the parts of a graph, each rank with its own."""
+        watch = self.watch(progress)
+        with fit_parts(graph, self.settings, watch, group, self.method) as fit:
+            chosen(watch)
+            yield fit
+
     def _fit_sparing(self, graph: Graph, mode: str, device: torch.device, progress: Progress | None) -> None:
         """The same for graphs that don't fit the full batch: with less memory, or in mini-batches (scale/)."""
         from ..fit.domains import lean
         from ..fit.domains.batched.domain import fit_batched
         from ..fit.domains.batched.large import make_large
 
-        s, watch = self.settings, self._watch(progress)
+        s, watch = self.settings, self.watch(progress)
         if s.label_noise == "auto":
             raise ConfigError(f"label_noise='auto' needs batch=full, not {mode}; set label_noise to none.")
         if s.beta == "auto":
@@ -129,7 +141,7 @@ class GDAMN(NodeClassifier):
         """Where there is a hard attention, and the whole graph in one process."""
         return bool(self.settings_.hard) and not self.best_epoch_.get("unconstrained")
 
-    def _watch(self, progress: Progress | None, fits: int = 1) -> Watch:
+    def watch(self, progress: Progress | None, fits: int = 1) -> Watch:
         """The watch of one of so many fits, which share the budget; its time begins now."""
         s = self.settings
         return Watch(progress, selection=s.selection, metric=s.metric, budget=Budget(s.budget / fits))
@@ -150,7 +162,7 @@ class GDAMN(NodeClassifier):
                 EM(
                     WholeDomain(problem),
                     replace(self.settings, beta=beta),
-                    self._watch(progress, len(BETAS)),
+                    self.watch(progress, len(BETAS)),
                 )
                 .run()
                 .watch

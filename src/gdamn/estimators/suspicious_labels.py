@@ -17,8 +17,10 @@ from ..errors import ConfigError, GraphError
 from ..fit.label_noise import LabelNoise, enough, fit_label_noise
 from ..fit.multihop import multihop_opinion
 from ..fit.multihop.cross_fitting import splits
+from ..fit.training import reproducible_threads
 from ..graph.graph import Graph
 from ..model.problem import choose_device, make_problem
+from ..model.settings import BaseSettings
 
 SETS = ("train", "val")
 """Whose labels can be judged. Test labels are never read."""
@@ -95,6 +97,14 @@ class JudgedLabels:
 
 
 _NAMES = {"train": "training", "val": "validation"}
+
+
+def labels_of_fit(graph: Graph | None, split: str, s: BaseSettings) -> JudgedLabels:
+    """Judge the labels of the graph that a model was fitted on, with that fit's settings."""
+    if graph is None:
+        raise GraphError("A loaded model doesn't hold the graph's labels; give the graph of the fit, too.")
+    with reproducible_threads(s.threads):
+        return judged_labels(graph, split, getattr(s, "normalize", "auto"), s.seed)
 
 
 def judged_labels(graph: Graph, split: str = "train", normalize: str = "auto", seed: int = 0) -> JudgedLabels:

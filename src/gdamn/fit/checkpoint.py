@@ -14,12 +14,12 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DataError, OutputError
 from .checkpoint_file import FORMAT, Tree, newest, write_tree
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from ..model.settings import BaseSettings
     from .adam import Adam
 
-EVERY_EPOCHS, EVERY_SECONDS, PHASE_SECONDS = 50, 30.0, 5.0
+EVERY_EPOCHS, EVERY_SECONDS, PHASE_SECONDS = 1, 60.0, 5.0
 """A checkpoint is due when so many epochs and so many seconds have passed since the last, and at the end of a phase
-when PHASE_SECONDS have: a fit of a few seconds writes none, and a long one spends almost nothing on them."""
+when PHASE_SECONDS have: a fit of a few seconds writes none."""
+WRITING = 0.1
+"""Share of a fit's time that writing checkpoints may take: where one takes long, they are written less often."""
 
 log = logging.getLogger("gdamn")
 
@@ -67,6 +69,7 @@ class _Keeping:
     """Where the fits of a block keep their checkpoints, and the seconds that earlier attempts at them took."""
 
     folder: Path
+    every: float | None = None
     seconds: float = 0.0
 
 
@@ -74,9 +77,13 @@ _keeping: ContextVar[_Keeping | None] = ContextVar("keeping", default=None)
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
-    """Fits within the block keep checkpoints below the folder, and go on from those they find there."""
-    token = _keeping.set(_Keeping(folder))
+def keeping(folder: Path, every: float | None = None) -> Iterator[None]:
+    """Fits within the block keep checkpoints below the folder, and go on from those they find there.
+
+    Args:
+        every: seconds between two of them; :data:`EVERY_SECONDS` where nothing is said.
+    """
+    token = _keeping.set(_Keeping(folder, every))
     try:
         yield
     finally:
@@ -100,20 +107,30 @@ def of_fit(method: str, settings: BaseSettings, problem: Labelled) -> Checkpoint
         checkpoint = None if block is None else Checkpoint(block.folder / identity(method, settings, problem))
     if block is not None and checkpoint is not None:
         block.seconds += checkpoint.seconds
+        checkpoint.every = block.every
     return checkpoint
 
 
-def identity(method: str, settings: BaseSettings, problem: Labelled) -> str:
+def identity(method: str, settings: Any, problem: Labelled) -> str:
     """A name for what decides every bit of a fit: method, settings, data, and the versions that compute it."""
     import numpy as np
 
+    def contents() -> Iterator[Any]:
+        for array in problem.arrays():
+            yield f"{array.dtype} {array.shape}".encode()
+            yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+    return name_of(method, settings, str(problem.device), contents())
+
+
+def name_of(method: str, settings: Any, device: str, data: Iterable[Any]) -> str:
+    """The same, of data that is given as bytes."""
     from ..system.versions import versions
 
     chosen = {name: value for name, value in dataclasses.asdict(settings).items() if name != "threads"}
-    digest = hashlib.sha256(json.dumps([FORMAT, versions(), method, chosen, str(problem.device)]).encode())
-    for array in problem.arrays():
-        digest.update(f"{array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    digest = hashlib.sha256(json.dumps([FORMAT, versions(), method, chosen, device]).encode())
+    for content in data:
+        digest.update(content)
     return digest.hexdigest()[:16]
 
 
@@ -159,13 +176,14 @@ class Checkpoint:
     finished: list[int] = field(default_factory=list)
     seconds: float = 0.0
     loop: Loop | None = None
+    every: float | None = None
 
     def __post_init__(self) -> None:
         self.content = self.read() or {}
         self.finished = list(self.content.get("finished", []))
         self.seconds = float(self.content.get("seconds", 0.0))
         self._began = self._written = time.monotonic()
-        self._written_done = 0
+        self._written_done, self._took = 0, 0.0
         self._failed = False
 
     def keep(self, name: str, part: Part) -> None:
@@ -202,7 +220,9 @@ class Checkpoint:
         assert self.loop is not None
         done, seconds = self.loop.done, time.monotonic() - self._written
         over = done == self.loop.epochs and seconds >= PHASE_SECONDS
-        return over or (seconds >= EVERY_SECONDS and done - self._written_done >= EVERY_EPOCHS)
+        every = EVERY_SECONDS if self.every is None else self.every
+        wait = max(every, self._took / WRITING) if every else 0.0
+        return over or (seconds >= wait and done - self._written_done >= EVERY_EPOCHS)
 
     def write(self) -> None:
         """Write the state as it is now; where the disk refuses, the fit goes on with the checkpoint before."""
@@ -213,14 +233,15 @@ class Checkpoint:
             "finished": self.finished,
             "seconds": self.seconds + time.monotonic() - self._began,
         }
-        self._written_done = self.loop.done
+        self._written_done, begun = self.loop.done, time.monotonic()
         try:
             self.put(tree)
         except OutputError as problem:
             if not self._failed:
                 log.warning("%s The fit goes on, but without a new checkpoint.", problem)
             self._failed = True
-        self._written = time.monotonic()  # after the writing, so that a slow disk is asked less often
+        self._written = time.monotonic()
+        self._took = self._written - begun
 
     def put(self, tree: Tree) -> None:
         """Write a state after those that are there."""

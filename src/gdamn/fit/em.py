@@ -193,10 +193,7 @@ class EM:
         if s.pseudo_labels == "argmax":
             labels = F.one_hot(opinion.argmax(1), classes).float()
         elif s.pseudo_labels == "sample":
-            place = self.problem.place
-            drawn = torch.multinomial(place.all_rows(labels).cpu(), 1, generator=make_generator(key))
-            mine = place.own_rows(drawn, len(labels)).to(labels.device)
-            labels = F.one_hot(mine[:, 0], classes).float()
+            labels = F.one_hot(self.problem.drawn(labels, key), classes).float()
         return self.problem.with_known_labels(labels)
 
     def m_step(self, labels: Tensor, iteration: int, key: Key) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import statistics
 import time
@@ -25,13 +24,12 @@ from ..model.confusion import confusion, score
 from ..model.metrics import score_key
 from ..model.problem import Labelled
 from .adam import Adam
+from .allocator import kept_memory, returned_memory
 from .budget import Budget, Phase
 from .callbacks import Listeners
 from .callbacks import Progress as Progress
 from .callbacks import Record as Record
 from .checkpoint import Checkpoint, Part
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
 SMOOTHED = 20
 """Epochs of a phase whose mean validation score chooses the epoch where ``selection`` is smoothed."""
@@ -53,36 +51,12 @@ def reproducible_threads(threads: int, *, sparing: bool = False) -> Iterator[Non
         set_threads(threads or limit_before)
         torch.set_num_threads(1)
         try:
-            with nullcontext() if sparing else kept_memory(), nullcontext() if sparing else kept_arrays():
+            with returned_memory() if sparing else kept_memory(), nullcontext() if sparing else kept_arrays():
                 yield
         finally:
             torch.set_num_threads(torch_before)
             set_threads(limit_before)
             numba.set_num_threads(numba_before)
-
-
-@contextmanager
-def kept_memory() -> Iterator[None]:
-    """Within the block memory that was freed stays with the process, and goes back to the system at its end.
-
-    Each epoch frees and asks again for the same large arrays. Left alone, glibc returns them to the system every
-    time, and the system hands out new pages one fault at a time: at ogbn-arxiv's size a third of the whole time.
-    """
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt.argtypes = [ctypes.c_int, ctypes.c_int]
-        trim = libc.malloc_trim
-    except (OSError, AttributeError):  # not glibc
-        yield
-        return
-    libc.mallopt(_M_MMAP_MAX, 0)
-    libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    try:
-        yield
-    finally:
-        libc.mallopt(_M_MMAP_MAX, 65536)
-        libc.mallopt(_M_TRIM_THRESHOLD, 128 * 1024)
-        trim(0)
 
 
 @dataclass

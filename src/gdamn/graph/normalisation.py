@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,24 +17,50 @@ LARGE = 100.0
 """Size of a value that no standardised feature has."""
 
 
-def automatic(parts: Iterable[Any]) -> str:
-    """What ``normalize=auto`` means for features, given in runs of rows: how :func:`normalized` shall treat them.
+class Scale(NamedTuple):
+    """What rows of features look like: extremes, how many values aren't 0 of how many, and whether all are 0 or 1.
 
-    Measurements have scales of their own, so their columns are standardised: a dense matrix more than a quarter of
-    which isn't 0, with other values than 0 and 1. Where it has negative values and none is large, somebody has
-    standardised it or learned it already, and it stays as it is, as does a sparse matrix with negative values. Words
-    and other counts are divided by their rows' sums.
+    The last three are of dense features; sparse ones count nothing.
     """
-    least, most, filled, size, marks = 0.0, 0.0, 0, 0, True
-    for part in parts:
+
+    least: float = 0.0
+    most: float = 0.0
+    filled: int = 0
+    size: int = 0
+    marks: bool = True
+
+    @classmethod
+    def of(cls, part: Any) -> Scale:
+        """Of some rows, dense or CSR."""
         values = part.data if sp.issparse(part) else part
-        least, most = min(least, float(values.min(initial=0))), max(most, float(values.max(initial=0)))
-        if not sp.issparse(part):
-            filled, size = filled + int(np.count_nonzero(part)), size + part.size
-            marks = marks and bool(((part == 0) | (part == 1)).all())
-    if filled > MEASURED * size and not marks and (least >= 0 or max(most, -least) > LARGE):
-        return "standard"
-    return "row" if least >= 0 else "none"
+        least, most = min(0.0, float(values.min(initial=0))), max(0.0, float(values.max(initial=0)))
+        if sp.issparse(part):
+            return cls(least, most)
+        return cls(least, most, int(np.count_nonzero(part)), part.size, bool(((part == 0) | (part == 1)).all()))
+
+    def with_rows(self, other: Scale) -> Scale:
+        """Of these rows and others."""
+        counts = self.filled + other.filled, self.size + other.size, self.marks and other.marks
+        return Scale(min(self.least, other.least), max(self.most, other.most), *counts)
+
+    @property
+    def normalisation(self) -> str:
+        """What ``normalize=auto`` means for such features: how :func:`normalized` shall treat them.
+
+        Measurements have scales of their own, so their columns are standardised: a dense matrix more than a quarter of
+        which isn't 0, with other values than 0 and 1. Where it has negative values and none is large, somebody has
+        standardised it or learned it already, and it stays as it is, as does a sparse matrix with negative values.
+        Words and other counts are divided by their rows' sums.
+        """
+        measured = self.filled > MEASURED * self.size and not self.marks
+        if measured and (self.least >= 0 or max(self.most, -self.least) > LARGE):
+            return "standard"
+        return "row" if self.least >= 0 else "none"
+
+
+def automatic(parts: Iterable[Any]) -> str:
+    """What ``normalize=auto`` means for features, given in runs of rows (:attr:`Scale.normalisation`)."""
+    return reduce(Scale.with_rows, map(Scale.of, parts), Scale()).normalisation
 
 
 def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
@@ -50,22 +77,29 @@ def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
     if how == "binary":
         present = features != 0
         return normalized(present.astype(np.float32), "row")
-    sparse = sp.issparse(features)
     size = lengths if how == "unit" else sums
     if how in ("auto", "unit"):
         how = automatic([reference])
     if how == "none" or features.shape[1] == 0:
         return features
     if how == "row":
-        total = size(features)
-        scale = 1 / np.where(np.abs(total) > 0, total, 1)
-        if not sparse:
-            return features * scale[:, None].astype(np.float32)
-        scaled = features.copy()
-        scaled.data = features.data * np.repeat(scale, np.diff(features.indptr)).astype(np.float32)
-        return scaled
-    mean, spread = columns(reference)
-    if not sparse:
+        return divided_rows(features, size(features))
+    return standardised(features, *columns(reference))
+
+
+def divided_rows(features: Any, sizes: NDArray[np.float32]) -> Any:
+    """Each row divided by its size [N]; a row of size 0 stays as it is."""
+    scale = 1 / np.where(np.abs(sizes) > 0, sizes, 1)
+    if not sp.issparse(features):
+        return features * scale[:, None].astype(np.float32)
+    scaled = features.copy()
+    scaled.data = features.data * np.repeat(scale, np.diff(features.indptr)).astype(np.float32)
+    return scaled
+
+
+def standardised(features: Any, mean: NDArray[np.float32], spread: NDArray[np.float32]) -> Any:
+    """Columns minus their means [F], divided by their spreads [F]; a sparse matrix is only divided."""
+    if not sp.issparse(features):
         return ((features - mean) / spread).astype(np.float32)
     scaled = features.copy()
     scaled.data = features.data / spread[features.indices]
@@ -97,3 +131,17 @@ def columns(features: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         spread[far] = features[:, far].std(axis=0, dtype=np.float64)
         spread[far[spread[far] < 1e-6 * np.abs(mean[far])]] = 0
     return mean, np.where(spread > 1e-12, spread, 1).astype(np.float32)
+
+
+def column_powers(features: Any) -> NDArray[np.float64]:
+    """[2, F] the sums of the columns and of their squares, which add up over runs of rows."""
+    part = features.astype(np.float64)
+    sums_of = part, part * part
+    return np.stack([np.asarray(each.sum(axis=0)).reshape(-1) for each in sums_of])
+
+
+def spread_of(powers: NDArray[np.float64], rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and standard deviation of each column, as :func:`columns` has them, from :func:`column_powers`."""
+    mean, square = powers / max(rows, 1)
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    return mean.astype(np.float32), np.where(spread > 1e-12, spread, 1).astype(np.float32)

@@ -28,14 +28,20 @@ def local_order(graph: Graph) -> NDArray[np.int64] | None:
     """[N] the nodes in reverse Cuthill–McKee order; None where it wouldn't pay."""
     if graph.num_nodes < NODES or not 0 < len(graph.indices) <= ENTRIES:
         return None
-    ones = np.ones(len(graph.indices), np.int8)
-    indptr = graph.indptr.astype(np.int32)
-    matrix = sp.csr_matrix((ones, graph.indices, indptr), shape=(graph.num_nodes, graph.num_nodes))
-    order: NDArray[np.int64] = reverse_cuthill_mckee(matrix, symmetric_mode=not graph.directed).astype(np.int64)
+    order = cuthill_mckee(graph)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     nearer = np.abs(place[graph.rows] - place[graph.indices]).mean()
     return order if nearer <= GAIN * np.abs(graph.rows - graph.indices).mean() else None
+
+
+def cuthill_mckee(graph: Graph) -> NDArray[np.int64]:
+    """[N] the nodes in reverse Cuthill–McKee order."""
+    ones = np.ones(len(graph.indices), np.int8)
+    indptr = graph.indptr.astype(np.int32)
+    matrix = sp.csr_matrix((ones, graph.indices, indptr), shape=(graph.num_nodes, graph.num_nodes))
+    order: NDArray[np.int64] = reverse_cuthill_mckee(matrix, symmetric_mode=not graph.directed).astype(np.int64)
+    return order
 
 
 def renumbered(graph: Graph, order: NDArray[np.int64]) -> tuple[Graph, NDArray[np.int64]]:

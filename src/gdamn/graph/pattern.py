@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import GraphError
@@ -57,6 +56,8 @@ class Pattern:
         """From CSR arrays with sorted rows, which are checked; the pattern's own arrays are read-only."""
         indptr, indices = np.asarray(indptr), np.asarray(indices)
         check_csr(indptr, indices, shape)
+        from .transpose import transpose_csr
+
         t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, shape)
         indptr, indices = np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32)
         if shape[0] == shape[1] and np.array_equal(indptr, t_indptr) and np.array_equal(indices, t_indices):
@@ -142,15 +143,6 @@ class Pattern:
         return Pattern.from_csr(indptr, self.indices[entries], (len(rows), self.shape[1])), entries
 
 
-def transpose_csr(
-    indptr: NDArray[Any], indices: NDArray[Any], shape: tuple[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """CSR of the transpose, and the position of each of its entries in the original, in linear time."""
-    positions = np.arange(len(indices), dtype=np.int32)
-    turned = sp.csr_array((positions, indices, indptr), shape=shape).tocsc()
-    return turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
-
-
 def balanced_blocks(indptr: NDArray[np.int64], blocks: int = BLOCKS) -> NDArray[np.int64]:
     """Row boundaries of at most ``blocks`` runs whose entries plus rows are about equal."""
     n = len(indptr) - 1
@@ -184,6 +176,8 @@ def reverse_map(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> NDArra
     n = len(indptr) - 1
     if len(indices) == 0:
         return np.empty(0, np.int32)
+    from .transpose import transpose_csr
+
     t_indptr, t_indices, t_perm = transpose_csr(indptr, indices, (n, n))
     if np.array_equal(t_indptr, indptr) and np.array_equal(t_indices, indices):
         return t_perm

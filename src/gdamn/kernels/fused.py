@@ -2,7 +2,8 @@
 
 For graphs whose edges fill the memory. An undirected graph's A + I is its own transpose, so the entry (j, i) of each
 (i, j) is known (``mirror``), and with it the number of the pair that the noise hangs on; logits, scores, samples and
-the prior are made where they are used and forgotten.
+the prior are made where they are used and forgotten. A process that has only some of the rows is given the numbers
+(``pairs``), and what stands against its columns: its own nodes first, then those of others.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 # ruff: noqa: D102
@@ -25,23 +26,28 @@ from .numba.edges import _elementwise
 from .numba.scalars import exp32, kl32, kl_gap, log32, sigmoid32
 from .numba.sparse import _AHEAD, _ask, _dot
 from .paths import array
-from .products import add_reverse, spmm
+from .products import add_reverse, spmm, spmm_t
 from .threads import use_threads
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
 
 class Rows(NamedTuple):
-    """A symmetric CSR pattern as arrays: ``mirror`` [E] has the position of (j, i), ``blocks`` runs of rows."""
+    """A CSR pattern [R, K] as arrays; the loop of row i is in column i.
+
+    ``mirror`` [E] has the position of (j, i) in a symmetric pattern, ``pairs`` [E] the number of {i, j} in any other
+    (else it is empty), and ``blocks`` runs of rows.
+    """
 
     indptr: Any
     indices: Any
     mirror: Any
+    pairs: Any
     blocks: Any
 
 
 class Nodes(NamedTuple):
-    """What the edges' numbers are made of: Ŷ Q, Ŷ, h / |h| and Ŷ / |Ŷ| of the nodes."""
+    """What the edges' numbers are made of: Ŷ Q [R, C] of the rows; Ŷ, h / |h| and Ŷ / |Ŷ| [K, …] of the columns."""
 
     turned: Any
     labels: Any
@@ -68,8 +74,10 @@ def _short(left, i, right, j):
 
 
 @numba.njit(inline="always")
-def _pair(e, i, j, mirror):
+def _pair(e, i, j, mirror, pairs):
     """The number of the pair {i, j}: the smaller of the two entries' places among the edges without loops."""
+    if len(pairs):
+        return np.int64(pairs[e])
     forward, backward = e - i, np.int64(mirror[e]) - j
     return min(forward - 1, backward) if j > i else min(forward, backward - 1)
 
@@ -88,7 +96,7 @@ def _read_edges(rows, nodes, first, last):
             j, at = indices[e], e - start
             logits[at] = _short(nodes.turned, i, nodes.labels, j)
             cosines[at] = _dot(nodes.unit, i, nodes.unit, j)
-            pairs[at] = -1 if i == j else _pair(e, i, j, rows.mirror)
+            pairs[at] = -1 if i == j else _pair(e, i, j, rows.mirror, rows.pairs)
     return logits, cosines, pairs
 
 
@@ -194,9 +202,13 @@ def attend_backward(rows, nodes, weights, constants, drawn, outer, d_turned, d_s
 
 
 class Inputs(NamedTuple):
-    """What the loops read beside turned and unit: constants of one phase."""
+    """What the loops read beside turned and unit: constants of one phase.
+
+    ``labels`` and ``known`` [K, C] stand against the columns; ``pairs`` [E] where the pattern is not symmetric.
+    """
 
     pattern: Pattern
+    pairs: Any
     weights: Tensor
     labels: Tensor
     known: Tensor
@@ -208,7 +220,7 @@ class Inputs(NamedTuple):
     def rows(self) -> Rows:
         """The pattern for the loops."""
         p = self.pattern
-        return Rows(p.indptr, p.indices, p.t_perm, p.blocks)
+        return Rows(p.indptr, p.indices, p.t_perm, self.pairs, p.blocks)
 
     def nodes(self, turned: Tensor, unit: Tensor) -> Nodes:
         """The nodes' numbers for the loops."""
@@ -221,7 +233,11 @@ class Inputs(NamedTuple):
 
 
 def draw(inputs: Inputs, turned: Tensor, unit: Tensor, key: Key | None) -> tuple[Tensor, Tensor]:
-    """One structure's weights [E] and the sums of its rows [N]; without a key every edge is kept."""
+    """One structure's weights [E] and the sums of its rows [R]; without a key every edge is kept.
+
+    Args:
+        turned: [R, C] of the rows; unit: [K, m] of the columns.
+    """
     p = inputs.pattern
     values, totals = empty(p.num_entries), empty(p.shape[0])
     use_threads(p.num_entries * unit.shape[1])
@@ -252,5 +268,14 @@ class SampledAttention(Function):
         arrays = inputs.rows, inputs.nodes(turned, unit), array(inputs.weights), inputs.constants(ctx.key)
         drawn, outer = (array(values), array(totals)), (array(d_values), np.float32(d_kl.item()))
         attend_backward(*arrays, drawn, outer, d_turned.numpy(), d_scores.numpy())
-        d_unit = spmm(p, add_reverse(p, d_scores), unit)
-        return d_turned, d_unit, None, None
+        return d_turned, _gram_backward(p, d_scores, unit), None, None
+
+
+def _gram_backward(p: Pattern, d_scores: Tensor, unit: Tensor) -> Tensor:
+    """The gradient [K, m] of unit_i · unit_j on every entry; in place of two products one where the pattern allows."""
+    if p.symmetric:
+        return spmm(p, add_reverse(p, d_scores), unit)
+    rows = p.shape[0]
+    d_unit = spmm_t(p, d_scores, unit[:rows])
+    d_unit[:rows] += spmm(p, d_scores, unit)
+    return d_unit

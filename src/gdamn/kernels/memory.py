@@ -1,6 +1,6 @@
 """Very large arrays that are used again: an epoch asks for the same sizes as the one before.
 
-The C library keeps freed memory (:func:`training.kept_memory`), but cuts it up for smaller arrays; on graphs of
+The C library keeps freed memory (fit/allocator.py), but cuts it up for smaller arrays; on graphs of
 millions of edges the gaps took half as much memory as the arrays. So while a fit runs, a very large array that nobody
 holds any more waits here for the next request of exactly its size. Smaller ones are quicker without.
 """

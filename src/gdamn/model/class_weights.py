@@ -80,25 +80,26 @@ def _unquoted(name: str, text: str) -> str:
         raise ConfigError(f"Setting 'class_weight' is {text!r}, but {FORM}.") from None
 
 
-def class_weights(
-    setting: str, class_names: Sequence[str], train_labels: NDArray[np.int64]
-) -> NDArray[np.float64] | None:
+def class_weights(setting: str, class_names: Sequence[str], counts: NDArray[Any]) -> NDArray[np.float64] | None:
     """[C] the factor of each class, scaled so that its mean over the training nodes is 1; None where all count alike.
 
     ``balanced`` is scikit-learn's n / (C n_c), for n training nodes of which n_c are of class c, C being the classes
     that occur. A class without a name in the setting weighs 1. With a mean of 1 the loss is the weighted mean: its
     scale stays, whatever the weights are.
+
+    Args:
+        counts: [C] training nodes of each class.
     """
     if setting == "none":
         return None
-    counts = np.bincount(train_labels, minlength=len(class_names))
+    total = int(counts.sum())
     if setting == "balanced":
-        weights = len(train_labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        weights = total / (np.count_nonzero(counts) * np.maximum(counts, 1))
     else:
         weights = _by_name(parse(setting), class_names)
     weights = np.where(counts > 0, weights, 0.0)  # a class without a training label weighs nothing
     weights = weights / weights.max()
-    return np.asarray(weights * (len(train_labels) / (weights @ counts)), np.float64)
+    return np.asarray(weights * (total / (weights @ counts)), np.float64)
 
 
 def label_weights(

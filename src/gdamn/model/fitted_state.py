@@ -60,7 +60,7 @@ HELD: dict[str, tuple[Axis, ...]] = {
 PER_NODE = tuple(name for name, axes in HELD.items() if axes[0] is Axis.NODE)
 """The arrays with one row per node."""
 
-STATE_PER_NODE = ("opinion", "logits", "labels", "posterior")
+STATE_PER_NODE = ("opinion", "logits", "labels", "posterior", "probabilities")
 """What has one row per node in the state of a running fit; what stands below ``weights`` there is per edge or loop."""
 
 

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from ..errors import ConfigError, TrainingError
 from ..graph.graph import Graph
 from ..graph.structure import Structure
+from ..kernels import Key
 from ..kernels.place import WHOLE, Place
 from .class_weights import class_weights, label_weights
 from .inputs import Block, feature_block
@@ -88,6 +89,12 @@ class Labelled:
         ones = torch.ones(len(self.train), device=self.device)
         of_class = ones if self.class_weights is None else self.class_weights[self.train_labels]
         return of_class if self.label_weights is None else of_class * self.label_weights[self.train]
+
+    def drawn(self, distribution: Tensor, key: Key) -> Tensor:
+        """[N] a class of each node, drawn from its distribution [N, C]; of all nodes at once, in their order."""
+        generator = torch.Generator().manual_seed(key.value & ((1 << 63) - 1))
+        found = torch.multinomial(self.place.all_rows(distribution).cpu(), 1, generator=generator)
+        return self.place.own_rows(found, len(distribution))[:, 0].to(distribution.device)
 
     def with_known_labels(self, distribution: Tensor) -> Tensor:
         """The distribution [N, C] with the rows of training nodes replaced by their labels."""
@@ -216,7 +223,8 @@ def known_labels(graph: Graph, device: torch.device, class_weight: str = "none")
     labels = torch.zeros(graph.num_nodes, graph.num_classes, device=device)
     nodes = torch.as_tensor(train).to(device)
     labels[nodes] = F.one_hot(train_labels, graph.num_classes).float()
-    weights = class_weights(class_weight, graph.class_names, graph.labels[train])
+    counts = np.bincount(graph.labels[train], minlength=graph.num_classes)
+    weights = class_weights(class_weight, graph.class_names, counts)
     of_labels = label_weights(graph.label_weights, train, graph.labels[train], weights)
     return {
         "labels": labels,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, Protocol, get_args, get_type_hints
 
 import numpy as np
 
@@ -73,3 +73,27 @@ def kind_text(spec: dataclasses.Field[Any]) -> str:
     if choices and kind == "str":
         return f"{{{', '.join(map(repr, choices))}}}"
     return kind if low is None and high is None else f"{kind}, {_range_text(low, high)}"
+
+
+class Trainable(Protocol):
+    """Settings of whatever trains on a whole graph: what its problem is made with."""
+
+    @property
+    def normalize(self) -> str:
+        """How features are normalised."""
+
+    @property
+    def dropout_input(self) -> float:
+        """Dropout of the features."""
+
+    @property
+    def class_weight(self) -> str | Mapping[str, float]:
+        """How much the known labels of a class count."""
+
+    @property
+    def device(self) -> str:
+        """Where to compute."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of the kernels."""

@@ -14,6 +14,8 @@ from ..model.metrics import score_key
 from .spread import spread
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..estimators.base import NodeClassifier
     from ..graph.graph import Graph
 
@@ -36,9 +38,14 @@ def class_scores(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
             continue
         table = confusion(graph.labels[chosen], predicted[chosen], graph.num_classes)
         scores.update({score_key(metric, part): score(table, metric) for metric in SCORES})
-        counts = zip(graph.class_names, table.sum(axis=1).tolist(), table.diagonal().tolist(), strict=True)
-        scores["by_class"][part] = [{"class": name, "nodes": nodes, "right": right} for name, nodes, right in counts]
+        scores["by_class"][part] = by_class(table, graph.class_names)
     return scores
+
+
+def by_class(table: NDArray[Any], class_names: Sequence[str]) -> list[dict[str, Any]]:
+    """For each class its nodes and how many of them are right, from a confusion matrix [C, C]."""
+    counts = zip(class_names, table.sum(axis=1).tolist(), table.diagonal().tolist(), strict=True)
+    return [{"class": name, "nodes": nodes, "right": right} for name, nodes, right in counts]
 
 
 def over_seeds(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

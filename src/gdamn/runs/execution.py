@@ -20,6 +20,7 @@ class Execution:
         force: whether results of another configuration may be replaced.
         time_budget: seconds after which a comparison or a search begins no further fit; what it has counts, and the
             same call goes on from there.
+        checkpoint_every: seconds between two checkpoints of a fit; None: 60.
     """
 
     jobs: int = 1
@@ -27,10 +28,13 @@ class Execution:
     data_root: Path | None = None
     force: bool = False
     time_budget: float | None = None
+    checkpoint_every: float | None = None
 
     def __post_init__(self) -> None:
         if self.time_budget is not None and not self.time_budget > 0:
             raise ConfigError(f"The time budget is a number of seconds, more than 0; got {self.time_budget}.")
+        if self.checkpoint_every is not None and not self.checkpoint_every >= 0:
+            raise ConfigError(f"--checkpoint-every is a number of seconds, 0 or more; got {self.checkpoint_every}.")
         if self.jobs < 1 or (self.threads is not None and self.threads < 1):
             raise ConfigError("--jobs and --threads must be 1 or more.")
 

@@ -23,11 +23,13 @@ from ..errors import OutputError
 from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
+from ..system.folders import is_parts
 from ..system.versions import versions
 from . import answers, class_scores, failures, pool, seed_records
 from .confidence import confidence_warning
 from .decided import check_log, keep_log, record_of, with_decisions
 from .execution import DEFAULT, Execution
+from .planted import noise_report as noise_report
 from .pool import Progress, SeedProgress
 from .reference.of_run import known_start, of_run, start_record
 from .spec import RunSpec
@@ -35,9 +37,6 @@ from .spread import spread as spread
 from .store import Store, stoppable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ..estimators.base import NodeClassifier
     from ..fit.domains.ranks.group import Group
     from ..graph.graph import Graph
@@ -79,7 +78,7 @@ def run(
             missing = [seed for seed in spec.seeds if seed not in results]
             in_process = min(execution.jobs, len(missing)) <= 1  # a worker process has no view to draw on
             reading_view = read_progress if in_process else silent
-            work = partial(run_seed, spec, out, execution.data_root, group, read_progress=reading_view)
+            work = partial(run_seed, spec, out, execution, group, read_progress=reading_view)
             with (
                 stoppable(results, len(spec.seeds), "seeds"),
                 pool.handed_out(work, missing, execution.jobs, threads, progress) as each,
@@ -146,7 +145,7 @@ def remove_stale(out: Path, seeds: Sequence[int]) -> None:
 def run_seed(
     spec: RunSpec,
     out: Path,
-    data_root: Path | None,
+    execution: Execution,
     group: Group | None,
     seed: int,
     progress: SeedProgress | None,
@@ -156,8 +155,18 @@ def run_seed(
     from ..fit.checkpoint import keeping
     from .ranks import team
 
-    graph = team.read_together(group, seed, lambda: load_graph(spec, data_root, seed, read_progress))
-    with keeping(seed_records.checkpoints(out, seed)), failures.as_training_errors(spec.method):
+    if is_parts(spec.dataset):
+        from .partitioned import run as partitioned
+
+        team.announce(group, seed)
+        team.together(lambda: True, group)  # the others' folders can be written
+        measured = partitioned.run_seed(spec, out, group, seed, progress, execution.checkpoint_every)
+        seed_records.save_seed(out, seed, identity(spec, seed), partitioned.FILES, measured)
+        partitioned.finished(out, group, seed)
+        return measured
+    graph = team.read_together(group, seed, lambda: load_graph(spec, execution.data_root, seed, read_progress))
+    kept = keeping(seed_records.checkpoints(out, seed), execution.checkpoint_every)
+    with kept, failures.as_training_errors(spec.method):
         estimator = make_estimator(spec, seed)
         ranks: dict[str, Any] = {} if group is None else {"group": group}  # a user's own method may not have it
         estimator.fit(answers.shown_to(spec.method, graph), progress=progress, **ranks)
@@ -245,30 +254,6 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
         (folder / "edges.csv").unlink(missing_ok=True)
 
 
-def noise_report(graph: Graph, weights: Mapping[str, NDArray[np.float32]]) -> dict[str, float] | None:
-    """How well the hard attention tells planted edges from true ones; None where none were planted.
-
-    An edge counts as cut where its hard attention is below a half. The edge weight between classes is compared
-    between the noisy graph as it was given and the same graph under the stable weights.
-    """
-    planted: NDArray[np.bool_] | None = graph.meta.get("planted")
-    if planted is None or not planted.any():
-        return None
-    from sklearn.metrics import roc_auc_score
-
-    hard = weights["hard"]
-    cut = hard < 0.5
-    true = ~planted
-    return {
-        "planted": int(planted.sum()) // (1 if graph.directed else 2),
-        "cut_share": float(cut[planted].mean()),
-        "true_kept_share": float(1 - cut[true].mean()) if true.any() else math.nan,
-        "hard_auc": float(roc_auc_score(true, hard)) if true.any() else math.nan,
-        "inter_class_weight_before": graph.inter_class_share(graph.weights),
-        "inter_class_weight_after": graph.inter_class_share(weights["stable"]),
-    }
-
-
 def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The content of ``summary.json``; accuracies are fractions."""
     summary = {
@@ -311,6 +296,8 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
     judged = [result.get("label_noise") for result in results]
     if any(judged):
         summary["label_noise"] = judged
+    if results[0].get("ranks"):
+        summary.update({name: results[0][name] for name in ("ranks", "batch", "epoch_seconds")})
     if reports:
         summary["noise"] = {key: statistics.fmean(report[key] for report in reports) for key in reports[0]}
     return summary

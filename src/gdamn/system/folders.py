@@ -30,8 +30,17 @@ KINDS = {
     "search": "a search",
     "reproduction": "a table or figure of the paper",
     "graph": "a graph",
+    "parts": "a partitioned graph",
 }
 """What a folder may hold, and how it is called in a sentence."""
+
+PARTS = "parts.json"
+"""The file that describes a partitioned graph, in its folder."""
+
+
+def is_parts(path: str | Path) -> bool:
+    """Whether a folder holds a partitioned graph (:mod:`gdamn.graph.parts`)."""
+    return reading.is_file(Path(path) / PARTS)
 
 
 def check(out: Path, kind: str) -> None:
@@ -227,5 +236,6 @@ WITNESSES: dict[str, dict[str, Callable[[Path], bool]]] = {
         _CHECKPOINTS: _is_checkpoint,
     },
     "graph": {"graph.json": _is_graph},
+    "parts": {},
 }
 """Per kind of folder, the files by which an older one is known, and what each of them must be."""

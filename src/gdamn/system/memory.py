@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path, PurePosixPath
 
 from ..errors import TrainingError
@@ -50,6 +51,22 @@ def limited_bytes(root: Path = Path("/")) -> list[tuple[int, int]]:
                 cache = _statistic(folder / "memory.stat", names[2])
                 limits.append((limit, max(0, limit - max(0, (used or 0) - cache))))
     return limits
+
+
+def process_bytes() -> int:
+    """What is left of the limits of this process (``ulimit -d`` and ``-v``); ``sys.maxsize`` without any."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return sys.maxsize
+    used = dict(line.split(":", 1) for line in _lines(Path("/proc/self/status")) if line.startswith("Vm"))
+    limits = ((resource.RLIMIT_DATA, "VmData"), (resource.RLIMIT_AS, "VmSize"))
+    left = [sys.maxsize]
+    for kind, name in limits:
+        most, words = resource.getrlimit(kind)[0], used.get(name, "").split()
+        if most != resource.RLIM_INFINITY and words and words[0].isdigit():
+            left.append(max(0, most - 1024 * int(words[0])))
+    return min(left)
 
 
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")

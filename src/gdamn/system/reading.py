@@ -35,6 +35,9 @@ MOST_JSON = 256 << 20
 MOST_TEXT = 64 << 20
 """A document that people write."""
 
+BLOCK = 1 << 20
+"""Bytes that are read at a time."""
+
 MOST_PARTS = 64
 """Parts of a dotted TOML key; the time to parse one grows with their cube."""
 
@@ -146,12 +149,14 @@ def read_bytes(path: Path, most: int) -> bytes:
     check_regular(path, most, empty=True)
     try:
         with path.open("rb") as file:
-            content = file.read(most + 1)
+            content, more = bytearray(), b"?"
+            while more and len(content) <= most:  # by blocks, as Python asks for as much memory as may be read at once
+                content += (more := file.read(min(BLOCK, most + 1 - len(content))))
     except OSError as cause:
         raise DataError(f"Can't read '{path}': {cause.strerror or cause}.") from None
     if len(content) > most:  # it grew, or it is one of the system's files, which tell no size
         raise DataError(f"'{path}' is too large to read: at most {most:,} bytes are read.")
-    return content
+    return bytes(content)
 
 
 def sha256(path: Path) -> str:

@@ -21,9 +21,9 @@ from ..estimators.weighted_edges import Weighed, attention, put_on, weigh
 from ..graph.entries import with_edges
 from ..graph.graph import SPLITS, Graph
 from ..model.fitted_state import ATTENTION, edge_index
+from ..runs.tables import write_table
 from ..system import io
 from ..text import safe
-from .tables import write_table
 
 SUFFIXES = (".csv", ".parquet", ".npz", ".pt", ".graphml")
 

@@ -19,18 +19,25 @@ OFTEN = (
 
 SETTINGS = ["pretrain_epochs=50", "epochs=8", "em_iterations=1", "start=graph", "restart_q=true", "average=0.9"]
 GRAPH = ["num_nodes=90", "num_classes=3", "train_per_class=5", "val_per_class=5"]
-TRAIN = ["train", "sbm"]
-TRAIN += [word for pair in GRAPH for word in ("--option", pair)] + [
-    word for pair in SETTINGS for word in ("--set", pair)
-]
+SET = [word for pair in SETTINGS for word in ("--set", pair)]
+TRAIN = ["train", "sbm", *(word for pair in GRAPH for word in ("--option", pair)), *SET]
 QUIET = {**os.environ, "NO_COLOR": "1", "OMP_WAIT_POLICY": "PASSIVE", "COLUMNS": "200"}
 
 
 def start(
-    out: Path, *more: str, program: list[str] | None = None, told: Path | None = None, **variables: str
+    out: Path,
+    *more: str,
+    program: list[str] | None = None,
+    told: Path | None = None,
+    parts: Path | None = None,
+    **variables: str,
 ) -> subprocess.Popen[str]:
-    """The command as the leader of a group of its own; what it says goes to a pipe, or to the file ``told``."""
-    command = [*(program or [sys.executable, "-c", OFTEN]), *TRAIN, "--out", str(out), *more]
+    """The command as the leader of a group of its own; what it says goes to a pipe, or to the file ``told``.
+
+    It trains on a graph that it makes, or on the partitioned one in ``parts``.
+    """
+    train = TRAIN if parts is None else ["train", str(parts), *SET]
+    command = [*(program or [sys.executable, "-c", OFTEN]), *train, "--out", str(out), *more]
     ways = {**QUIET, **variables}
     to = subprocess.PIPE if told is None else told.open("w")
     return subprocess.Popen(command, env=ways, text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=to)

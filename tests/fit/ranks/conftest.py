@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PROGRAM = Path(__file__).with_name("ranks_at_work.py")
@@ -23,6 +24,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)
     return folder
+
+
+@pytest.fixture(scope="session")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partitioned graph."""
+    from gdamn.data import load
+    from gdamn.data.partition.layout import Layout
+    from gdamn.data.partition.write import write_parts
+
+    graph = load("sbm", num_nodes=90, num_classes=3, train_per_class=5, val_per_class=5)
+    layout = Layout.make((np.arange(90) % 5).astype(np.int32), None, 5, "drawn")
+    return write_parts(graph, tmp_path_factory.mktemp("parts") / "sbm", lambda: layout)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import parts_at_work
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -77,7 +78,9 @@ def graphs() -> dict[str, Graph]:
     dense = load("sbm", seed=1, num_nodes=118, num_classes=3, train_per_class=9, val_per_class=9, num_features=16)
     ring = luck.permutation(n)
     renumbered = Graph.build([ring, np.roll(ring, 1)], features, labels, name="ring", **sets)
-    return {"sparse": load("karate", seed=1, noise=0.5), "dense": dense, "directed": directed, "ring": renumbered}
+    weighted = Graph.build(edges, features, labels, weights=luck.random(260) + 0.1, **sets)
+    sparse = load("karate", seed=1, noise=0.5)
+    return {"sparse": sparse, "dense": dense, "directed": directed, "ring": renumbered, "weighted": weighted}
 
 
 def rows_of(mine: Tensor, what: str, problem: Any) -> Tensor | None:
@@ -259,6 +262,11 @@ def work(size: int, folder: Path) -> None:
         (where / "sent.json").write_text(json.dumps(group.sent))
     if size < 4:
         checkpoints(all_graphs["sparse"], size, folder, where)
+    if size == 4 and rank == 0:
+        parts_at_work.folders(all_graphs, folder / "parts")
+    if group is not None:
+        group.ask_all(None)  # the parts are written
+    parts_at_work.work(size, group, folder / "parts", where, folder / "kept-parts")
 
 
 def main() -> None:

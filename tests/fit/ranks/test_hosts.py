@@ -69,19 +69,22 @@ def hosts() -> Iterator[Hosts]:
     made.remove()
 
 
-def train(hosts: Hosts, folder: Path) -> list[subprocess.Popen[str]]:
-    """A rank on each host, with a folder of its own."""
+def train(
+    hosts: Hosts, folder: Path, parts: Path | None = None, leader: int = 0, timeout: str = "4"
+) -> list[subprocess.Popen[str]]:
+    """A rank on each host, with a folder of its own, in the order of the ranks; the host ``leader`` has rank 0."""
     shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0", "GLOO_SOCKET_IFNAME": "eth0"}
-    shared |= {"MASTER_ADDR": "10.213.0.1", "MASTER_PORT": PORT}
+    shared |= {"MASTER_ADDR": f"10.213.0.{leader + 1}", "MASTER_PORT": PORT}
     return [
         start(
-            folder / f"host-{rank}",
-            *("--timeout", "4", "--threads", "1"),
-            program=hosts.program(rank, sys.executable, "-c", OFTEN),
+            folder / f"host-{side}",
+            *("--timeout", timeout, "--threads", "1"),
+            program=hosts.program(side, sys.executable, "-c", OFTEN),
+            parts=parts,
             RANK=str(rank),
             **shared,
         )
-        for rank in (0, 1)
+        for rank, side in enumerate((leader, 1 - leader))
     ]
 
 
@@ -102,6 +105,40 @@ def test_a_host_that_is_cut_off_ends_the_run_and_it_goes_on(hosts: Hosts, undist
         assert ended(process) == (0, "")
     assert content(tmp_path / "host-0") == content(undisturbed)
     assert not (tmp_path / "host-1").exists()  # only rank 0 writes
+
+
+def test_hosts_with_parts_go_on_from_shards_on_either_disk(hosts: Hosts, parts: Path, tmp_path: Path) -> None:
+    """One is cut off, then one is killed; each time they go on, the last time with the other one as rank 0."""
+    whole = start(tmp_path / "whole", "--workers", "2", parts=parts)
+    assert ended(whole, within=600) == (0, "")
+    ranks = train(hosts, tmp_path, parts)
+    wait_for_checkpoint(tmp_path / "host-0", ranks[0], 4)
+    hosts.cable("down")
+    for rank, process in enumerate(ranks):
+        code, told = ended(process)
+        assert (code, len(told.splitlines())) == (2, 1)
+        assert told.startswith(f"error: Another process of this run did not answer in time, so that rank {rank} can't")
+    hosts.cable("up")
+    reached = last_checkpoint(tmp_path / "host-0")
+    assert last_checkpoint(tmp_path / "host-1") in (reached, reached - 1)
+    ranks = train(hosts, tmp_path, parts)
+    wait_for_checkpoint(tmp_path / "host-0", ranks[0], reached + 4)
+    os.killpg(ranks[1].pid, signal.SIGKILL)
+    code, told = ended(ranks[0])
+    assert (code, len(told.splitlines())) == (2, 1)
+    assert last_checkpoint(tmp_path / "host-0") >= reached + 4  # it went on where it was cut off
+    for process in train(hosts, tmp_path, parts, leader=1, timeout="20"):
+        assert ended(process) == (0, "")
+    tables = {name: told for side in (0, 1) for name, told in content(tmp_path / f"host-{side}").items()}
+    alone = content(tmp_path / "whole")
+    assert tables.keys() == alone.keys()
+    assert all(tables[name] == alone[name] for name in alone if name.endswith((".parquet", ".jsonl", ".safetensors")))
+    assert not list(tmp_path.glob("host-*/.unfinished"))
+
+
+def last_checkpoint(out: Path) -> int:
+    """The number of the newest checkpoint."""
+    return max(int(path.stem) for path in out.glob(".unfinished/*/*/[0-9]*.checkpoint"))
 
 
 def test_torchrun_starts_a_killed_host_again(hosts: Hosts, undisturbed: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from gdamn.cli import root as cli
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and the signals of Linux")
 
 AGAIN = "start the same command again, and it goes on from its last checkpoint."
+ANEW = "it had no checkpoint yet (--checkpoint-every), so the same command begins anew."
 
 
 def test_a_killed_rank_is_told_and_the_run_goes_on(undisturbed: Path, tmp_path: Path) -> None:
@@ -50,11 +51,12 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
 
 STARTER = """
 import os, sys, time
+from pathlib import Path
 from gdamn.fit.domains.ranks import environment
 from gdamn.runs.ranks import launch
 launch.GRACE = 0.5
 if not environment.is_rank():
-    sys.exit(launch.start(3))
+    sys.exit(launch.start(3, Path('none')))
 launch.end_with_starter()
 rank = environment.number("RANK")
 assert (environment.number("WORLD_SIZE"), os.path.dirname(os.environ[launch.STORE]) != "") == (3, True)
@@ -70,7 +72,7 @@ print("never seen" if rank else f"rank {rank}", flush=True)
         (
             "if rank == 1: time.sleep(60)\nif rank == 2: sys.exit(3)",
             2,
-            f"error: Rank 1 did not answer in time; {AGAIN}",
+            f"error: Rank 1 did not answer in time; {ANEW}",
         ),
         ("if rank == 1: os.kill(os.getpid(), 11)\nsys.exit(3)", 2, "error: Rank 1 was ended by signal 11 (often: "),
         ("sys.exit(130 if rank == 0 else 3)", 130, ""),
@@ -114,7 +116,7 @@ def is_there(process: int) -> bool:
     ("arguments", "part"),
     [
         (["--workers", "2", "--jobs", "2"], "--jobs trains seeds side by side"),
-        (["--workers", "2", "--method", "gcn"], "Method 'gcn' trains in one process"),
+        (["--workers", "2", "--method", "gat"], "Method 'gat' trains in one process"),
         (["--workers", "2", "--timeout", "0"], "--timeout must be more than 0"),
     ],
 )

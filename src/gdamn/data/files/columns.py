@@ -21,7 +21,7 @@ def as_texts(table: Table, column: str) -> Any:
     """A column as Arrow strings, null where a cell is empty; numbers as they are written (7, not 7.0)."""
     kind = table.data.schema.field(column).type
     try:
-        values = _whole(table, column)
+        values = in_one_piece(table, column)
         kind = values.type
         if pa.types.is_nested(kind):
             raise DataError(f"Column '{column}' of '{table.name}' holds {kind}, which can't be taken as a text.")
@@ -54,7 +54,7 @@ def as_numbers(table: Table, column: str, advice: str = LEAVE_OUT) -> NDArray[np
     """
     kind = table.data.schema.field(column).type
     try:
-        values = _plain_numbers(_whole(table, column))
+        values = _plain_numbers(in_one_piece(table, column))
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             return _parsed(table, column, values, advice)
         if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
@@ -95,22 +95,24 @@ def _parsed(table: Table, column: str, values: Any, advice: str) -> NDArray[np.f
         return _finite(table, column, numbers, advice)
     counts = pc.value_counts(trimmed)  # each text is parsed once, however often it stands there
     values, times = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    present = {text: count for text, count in zip(values, times, strict=True) if not _missing(text)}
-    wrong = {text for text in present if _number(text) is None}
+    present = {text: count for text, count in zip(values, times, strict=True) if not missing(text)}
+    wrong = {text for text in present if number(text) is None}
     total = sum(present.values())
     if total == 0 or total - sum(present[text] for text in wrong) < MOSTLY * total:
         return None
     texts = trimmed.to_pylist()
-    at = next(i for i, text in enumerate(texts) if _missing(text) or text in wrong)
+    at = next(i for i, text in enumerate(texts) if missing(text) or text in wrong)
     where = table.location(at, column)
-    raise DataError(f"There is '{_cut(texts[at] or '')}' in {where}, where the other rows have numbers; {advice}.")
+    raise DataError(f"There is '{cut(texts[at] or '')}' in {where}, where the other rows have numbers; {advice}.")
 
 
-def _missing(text: str | None) -> bool:
+def missing(text: str | None) -> bool:
+    """Whether a cell is empty, or holds a word that says so."""
     return text is None or text.lower() in MISSING
 
 
-def _number(text: str | None) -> float | None:
+def number(text: str | None) -> float | None:
+    """The number that a text is; None where it is none."""
     try:
         return None if text is None or "_" in text else float(text)  # Python reads 1_000, tables don't
     except ValueError:
@@ -134,7 +136,7 @@ def _finite(table: Table, column: str, numbers: Any, advice: str) -> NDArray[np.
     return array
 
 
-def _whole(table: Table, column: str) -> Any:
+def in_one_piece(table: Table, column: str) -> Any:
     """A column in one piece, without dictionaries."""
     values = table.data[column]
     if pa.types.is_dictionary(values.type):
@@ -157,5 +159,6 @@ def _unpacked(values: Any) -> int:
     return sum(size or 0 for size in chunks)
 
 
-def _cut(text: str, most: int = 40) -> str:
+def cut(text: str, most: int = 40) -> str:
+    """The begin of a long text."""
     return text if len(text) <= most else text[:most] + "…"

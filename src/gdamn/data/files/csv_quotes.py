@@ -12,17 +12,22 @@ part of one cell. A text with line breaks in it looks the same to a parser. What
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from ...errors import DataError
+from .formats import COMPRESSED
 
 BLOCK = 8 << 20
 """Bytes that are parsed at a time; also the longest row that can be read."""
@@ -111,17 +116,35 @@ def kind(cell: str) -> str:
     return "number"
 
 
+def open_bytes(path: Path) -> IO[bytes]:
+    """The content of a file, unpacked where its name ends in .gz or .bz2."""
+    if path.suffix.lower() in COMPRESSED:
+        module: Any = gzip if path.suffix.lower() == ".gz" else bz2
+        opened: IO[bytes] = module.open(path, "rb")
+        return opened
+    return path.open("rb")
+
+
+def _open_text(path: Path) -> IO[str]:
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+
+
 def has_quotes(path: Path, delimiter: str) -> bool:
     """Whether there is a quote in the file at all; one that is never closed is refused.
 
     An odd number of quotes is the sign of that; only then is it worth the time to search for it.
     """
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
-    if quotes % 2 == 0:
-        return quotes > 0
+    if quotes % 2:
+        check_closed(path, delimiter)
+    return quotes > 0
+
+
+def check_closed(path: Path, delimiter: str) -> None:
+    """Refuse a quote that is never closed."""
     row = 0
-    with _wide_fields(), path.open(encoding="utf-8-sig", newline="") as text:
+    with _wide_fields(), _open_text(path) as text:
         try:
             for _ in csv.reader(text, delimiter=delimiter, strict=True):
                 row += 1
@@ -132,20 +155,31 @@ def has_quotes(path: Path, delimiter: str) -> bool:
             ) from None
         except UnicodeDecodeError:
             raise encoding_error(path) from None
-    return True
+
+
+@dataclass
+class FilledLines:
+    """Counts the lines that aren't empty; it is the number of rows where no cell spans lines."""
+
+    count: int = 0
+    _ended: bool = True
+
+    def add(self, block: bytes) -> None:
+        """The next bytes of the file."""
+        data = np.frombuffer(block, np.uint8)
+        ends = (data == 10) | (data == 13)
+        before = np.concatenate([[self._ended], ends[:-1]])
+        self.count += int((before & ~ends).sum())
+        self._ended = bool(ends[-1])
 
 
 def filled_lines(path: Path) -> int:
-    """The number of lines that aren't empty; it is the number of rows where no cell spans lines."""
-    count, ended = 0, True
-    with path.open("rb") as file:
+    """The number of a file's lines that aren't empty."""
+    lines = FilledLines()
+    with open_bytes(path) as file:
         for block in iter(lambda: file.read(BLOCK), b""):
-            data = np.frombuffer(block, np.uint8)
-            ends = (data == 10) | (data == 13)
-            before = np.concatenate([[ended], ends[:-1]])
-            count += int((before & ~ends).sum())
-            ended = bool(ends[-1])
-    return count
+            lines.add(block)
+    return lines.count
 
 
 def texts_over_lines(path: Path, delimiter: str, names: Sequence[str]) -> str:
@@ -214,7 +248,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str], list[str
             yield line
 
     number = 1
-    with _wide_fields(), path.open(encoding="utf-8-sig", newline="") as text:
+    with _wide_fields(), _open_text(path) as text:
         try:
             for row in csv.reader(remembered(text), delimiter=delimiter):
                 yield number, plain, row
@@ -285,7 +319,7 @@ def _wide_fields() -> Iterator[None]:
 
 def encoding_error(path: Path) -> DataError:
     """The error that names the first byte that isn't UTF-8."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,23 @@ import pyarrow.csv
 
 from ...errors import DataError, in_short
 from ..progress import Progress, silent
-from .csv_quotes import BLOCK, encoding_error, filled_lines, has_quotes, texts_over_lines
+from .csv_quotes import BLOCK, encoding_error, filled_lines, has_quotes, open_bytes, texts_over_lines
+from .formats import table_suffix
 from .table import MOST_COLUMNS, Table, bounded_batches, unique_names, wanted_columns
 
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
 
 
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
+def delimiter_of(path: Path) -> str:
+    """What stands between the cells of a file, by its name."""
+    return "\t" if table_suffix(path) == ".tsv" else ","
 
 
 def csv_header(path: Path) -> list[str]:
     """The names in the first row, read with Python's own reader; the usual mistakes are recognised by it."""
-    delimiter = _delimiter(path)
+    delimiter = delimiter_of(path)
     try:
-        with path.open("rb") as file:
+        with open_bytes(path) as file:
             start = file.read(1 << 20)
     except OSError as cause:
         raise DataError(f"'{path}' can't be read: {cause.strerror or cause}.") from None
@@ -63,7 +65,7 @@ def csv_header(path: Path) -> list[str]:
 
 def read_csv(path: Path, size: int, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table in a file of ``size`` bytes, all of its columns or these; those that it lacks are left out."""
-    delimiter = _delimiter(path)
+    delimiter = delimiter_of(path)
     names = csv_header(path)
     to_read = wanted_columns(names, columns)
     wrong: list[Any] = []
@@ -75,35 +77,45 @@ def read_csv(path: Path, size: int, columns: Sequence[str] | None = None, progre
     quoted = has_quotes(path, delimiter)
     with pa.OSFile(str(path)) as file:
         try:
-            reader = pa.csv.open_csv(
-                file,
-                read_options=pa.csv.ReadOptions(block_size=BLOCK, use_threads=True),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    include_columns=to_read,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                ),
-            )
+            reader = open_reader(file, delimiter, names, to_read, refuse)
             batches = list(bounded_batches(reader, path, len(to_read), lambda: file.tell(), size, progress))
             data = pa.Table.from_batches(batches, schema=reader.schema)
         except pa.ArrowInvalid as cause:
             if quoted:
                 texts_over_lines(path, delimiter, names)  # a stray quote is the better reason
-            raise _csv_error(path, cause, wrong) from None
+            raise csv_error(path, cause, wrong) from None
         except pa.ArrowException as cause:
             raise DataError(f"'{path}' can't be read as a table: {in_short(cause)}.") from None
     broken = quoted and data.num_rows + 1 < filled_lines(path)
     note = texts_over_lines(path, delimiter, names) if broken else ""
     table = Table(data, str(path), first=2, notes=(note,) if note else ())
-    _refuse_nul(table, path)
+    refuse_nul(table, path)
     return table
 
 
-def _refuse_nul(table: Table, path: Path) -> None:
+def open_reader(
+    file: Any, delimiter: str, names: Sequence[str], columns: Sequence[str], refuse: Callable[[Any], str]
+) -> Any:
+    """Arrow's reader of these columns of a CSV file, a block at a time, every cell as text.
+
+    Args:
+        names: all columns of the file.
+        refuse: called with a row that has another number of cells than the header.
+    """
+    return pa.csv.open_csv(
+        file,
+        read_options=pa.csv.ReadOptions(block_size=BLOCK, use_threads=True),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=columns,
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def refuse_nul(table: Table, path: Path) -> None:
     """Refuse NUL bytes, which no text has; the bytes of a column are searched at once."""
     for name in table.columns:
         row = 0
@@ -116,7 +128,7 @@ def _refuse_nul(table: Table, path: Path) -> None:
             row += len(chunk)
 
 
-def _csv_error(path: Path, cause: Exception, wrong: list[Any]) -> DataError:
+def csv_error(path: Path, cause: Exception, wrong: list[Any]) -> DataError:
     """The sentence for what Arrow's reader says."""
     if wrong:
         row = wrong[0]

@@ -31,7 +31,7 @@ _PLAIN = ("indptr", "indices", "reverse", "labels", "train_mask", "val_mask", "t
 _KINDS = {
     "indptr": ("<i8",),
     "indices": ("<i4",),
-    "reverse": ("<i4",),
+    "reverse": ("<i4", "<i8"),
     "labels": ("<i8",),
     "train_mask": ("|b1",),
     "val_mask": ("|b1",),
@@ -55,6 +55,21 @@ def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callab
         arrays |= {"features_indptr": x.indptr, "features_indices": x.indices, "features_data": x.data}
     else:
         arrays["features"] = x.astype(np.float16 if half else np.float32, copy=False)
+    with lock.alone_in(folder, "graph"):
+        (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
+        hashes = {name: write_array(folder, name, array, done) for name, array in arrays.items()}
+        write_index(graph, folder, hashes)
+    return folder
+
+
+def write_small(graph: Graph, folder: Path) -> dict[str, str]:
+    """Write labels and masks; the hash of each file."""
+    names = ("labels", "train_mask", "val_mask", "test_mask")
+    return {name: write_array(folder, name, getattr(graph, name)) for name in names}
+
+
+def write_index(graph: Graph, folder: Path, hashes: dict[str, str]) -> None:
+    """Write the index, last: then the folder is a graph."""
     head = {
         "format": FORMAT,
         "name": graph.name,
@@ -63,11 +78,7 @@ def write_folder(graph: Graph, folder: Path, *, half: bool = False, done: Callab
         "width": graph.num_features,
         "meta": dict(graph.meta),
     }
-    with lock.alone_in(folder, "graph"):
-        (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
-        hashes = {name: _write_array(folder, name, array, done) for name, array in arrays.items()}
-        io.write_json(folder / INDEX, {**head, "arrays": hashes})
-    return folder
+    io.write_json(folder / INDEX, {**head, "arrays": hashes})
 
 
 def check_target(folder: Path) -> None:
@@ -77,10 +88,11 @@ def check_target(folder: Path) -> None:
     folders.check(folder, "graph")
 
 
-def _write_array(folder: Path, name: str, array: NDArray[Any], done: Callable[[str], None] | None) -> str:
-    """Write an array; the hash of its file."""
+def write_array(folder: Path, name: str, array: NDArray[Any], done: Callable[[str], None] | None = None) -> str:
+    """Write an array, alone in the folder; the hash of its file."""
     plain = array.astype(str) if array.dtype.hasobject else array
     path = folder / f"{name}.npy"
+    io.remove_leftovers(path)
     with io.replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, np.ascontiguousarray(plain), allow_pickle=False)
     digest = reading.sha256(path)

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".parquet")
 """Suffixes of tables: two files, one of the nodes and one of the edges."""
 
+COMPRESSED = (".gz", ".bz2")
+"""Suffixes behind .csv and .tsv that ``gdamn data convert`` unpacks as it reads."""
+
+
+def table_suffix(path: Path) -> str:
+    """The suffix that tells the format of a table: that before .gz or .bz2, where there is one."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
+
 
 @dataclass(frozen=True)
 class Format:

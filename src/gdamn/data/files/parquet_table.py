@@ -17,15 +17,15 @@ from .table import Table, bounded_batches, unique_names, wanted_columns
 
 def parquet_header(path: Path) -> list[str]:
     """The names of the columns."""
-    with _open(path) as file:
+    with open_parquet(path) as file:
         return unique_names(list(file.schema_arrow.names), path)
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, progress: Progress = silent) -> Table:
     """The table, all of its columns or these; those that it lacks are left out."""
-    with _open(path) as file:
-        texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
-    with _open(path, texts) as file:
+    with open_parquet(path) as file:
+        texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+    with open_parquet(path, texts) as file:
         names = unique_names(list(file.schema_arrow.names), path)
         to_read = wanted_columns(names, columns)
         rows = file.metadata.num_rows
@@ -44,11 +44,12 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, progress: Pro
     return Table(data, str(path))
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a column holds texts, or bytes that may be some."""
     return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
 
 
-def _open(path: Path, packed: Sequence[str] = ()) -> Any:
+def open_parquet(path: Path, packed: Sequence[str] = ()) -> Any:
     """The file; columns named in ``packed`` are read with each value once, so that they can't explode."""
     try:
         file = pa.parquet.ParquetFile(str(path), memory_map=False, read_dictionary=list(packed))

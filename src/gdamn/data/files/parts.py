@@ -89,7 +89,7 @@ def from_tables(
         columns = (ends.source, ends.target)
         numbers = both.map(lambda column: _numbers_of(edges, column, named, nodes.name, lenient), columns)
         pairs = np.stack(list(numbers))
-    weights = None if ends.weight is None else _weights(edges, ends.weight)
+    weights = None if ends.weight is None else edge_weights(edges, ends.weight)
     complete = (pairs >= 0).all(axis=0)
     dangling = int((~complete).sum())
     if dangling:
@@ -200,7 +200,7 @@ def _numbers_of(edges: Table, column: str, ids: Any, nodes: str, lenient: bool) 
     return numbers
 
 
-def _weights(table: Table, column: str) -> NDArray[np.float32]:
+def edge_weights(table: Table, column: str) -> NDArray[np.float32]:
     """[E] weights, finite and greater than 0."""
     numbers = as_numbers(table, column, "correct it, or name another --weight")
     if numbers is None:

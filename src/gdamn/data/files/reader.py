@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, DataError
+from ...graph import parts
 from ...graph.graph import Graph
+from ...graph.parts import PartitionedGraph
+from ...system.folders import PARTS, is_parts
 from ...system.reading import check_kind
 from ..assemble import Assembled, assemble, stem, with_split
 from ..progress import Progress, silent
 from . import FOLDER, INDEX, limits
-from .formats import FORMATS, TABLES
+from .formats import COMPRESSED, FORMATS, TABLES, table_suffix
 from .options import Options
 from .parts import Parts, from_tables, with_unknown
 from .roles import edge_roles, node_roles
@@ -42,14 +45,27 @@ def _load_folder(folder: Path, options: Options) -> Graph:
     """The graph in a folder that ``gdamn data convert`` made, with the split that it has."""
     from .folder import read_folder
 
-    needless = [*options.column_options(), *(["--edges"] if options.edges is not None else [])]
-    if needless:
-        raise ConfigError(f"'{folder}' holds a whole graph; leave {needless[0]} out.")
+    _refuse_columns(folder, options)
     limits.check_file(folder / INDEX)
     for array in sorted(folder.glob("*.npy")):
         check_kind(array)
     check_hashes(folder, options)
     return read_folder(folder)
+
+
+def load_parts(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> PartitionedGraph:
+    """The graph in a folder that ``gdamn data partition`` made; its arrays stay on disk."""
+    folder, chosen = Path(path).expanduser(), Options.make(options or {})
+    _refuse_columns(folder, chosen)
+    check_hashes(folder, chosen)
+    return parts.read_parts(folder)
+
+
+def _refuse_columns(folder: Path, options: Options) -> None:
+    """Options about columns are for tables."""
+    needless = [*options.column_options(), *(["--edges"] if options.edges is not None else [])]
+    if needless:
+        raise ConfigError(f"'{folder}' holds a whole graph; leave {needless[0]} out.")
 
 
 _latest: list[tuple[object, Assembled]] = []
@@ -64,8 +80,8 @@ def _assembled(nodes: Path, options: Options, progress: Progress) -> Assembled:
             return assembled
     _latest.clear()
     check_hashes(nodes, options)
-    parts = read_parts(nodes, options, need_label=True, progress=progress)
-    assembled = assemble(parts, options, name=stem(nodes), progress=progress)
+    tables = read_parts(nodes, options, need_label=True, progress=progress)
+    assembled = assemble(tables, options, name=stem(nodes), progress=progress)
     _latest[:] = [(key, assembled)]  # at once, as another thread may load, too
     return assembled
 
@@ -119,9 +135,13 @@ def _read_parts(
 def check_suffix(path: Path) -> str:
     """The suffix of a file that can be read."""
     suffix = path.suffix.lower()
+    if is_parts(path):
+        raise DataError(f"'{path}' is a partitioned graph; gdamn train takes it, and here the whole graph is needed.")
     if limits.is_folder(path):
         limits.check_file(path)
     known = (*TABLES, *FORMATS)
+    if suffix in COMPRESSED and table_suffix(path) in TABLES:
+        raise DataError(f"'{path}' is compressed; make a graph folder of it: gdamn data convert, or unpack it.")
     if suffix not in known:
         raise DataError(f"'{path}' can't be read by its name; files end in {', '.join(known)}.")
     return suffix
@@ -184,14 +204,14 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
     file_options.pop("sha256", None)
     chosen = Options.make(file_options)
     path = Path(dataset).expanduser()
-    if path.suffix != FOLDER:
+    if _hashed(path) == path:
         check_suffix(path)
     files = {"nodes": _hashed(path)}
     if chosen.edges is not None:
         files["edges"] = Path(chosen.edges).expanduser()
     hashes = {name: hashes_before.get(name) or limits.sha256(file) for name, file in files.items()}
     recorded = dict(file_options)
-    if not hashes_before and path.suffix != FOLDER:
+    if not hashes_before and _hashed(path) == path:
         recorded["missing"] = chosen.missing  # runs that were stored without it keep what they did
     if "features" in file_options:
         recorded["features"] = list(chosen.features or ())
@@ -203,8 +223,10 @@ def prepare(dataset: str, options: Mapping[str, Any], *, fresh: bool) -> tuple[s
 
 
 def _hashed(path: Path) -> Path:
-    """The file to hash for a path: of a graph folder its index, which has the hashes of all arrays."""
-    return path / INDEX if path.suffix == FOLDER else path
+    """The file to hash for a path: of a folder of arrays its index, which has the hashes of all of them."""
+    if path.suffix == FOLDER:
+        return path / INDEX
+    return path / PARTS if is_parts(path) else path
 
 
 def check_hashes(nodes: Path, options: Options) -> None:

@@ -54,7 +54,7 @@ def why_not(graph: Graph, s: Settings, device: torch.device) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LeanStructure(Structure):
-    """A structure that holds the positions [N] of its loops; ``loop`` and ``pair`` are left empty."""
+    """A structure that holds the positions [N] of its loops; ``loop`` is empty, and ``pair`` too if it is symmetric."""
 
     loops: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
@@ -86,23 +86,25 @@ class FusedLabelNetwork(LabelNetwork):
     def inputs(self, labels: Tensor) -> Inputs:
         """What is constant while Ŷ is, from :meth:`attention_labels`."""
         assert self.hard is not None
-        weights = as_tensor(self.problem.structure.weights) if self.weighted else torch.empty(0)
+        structure = self.problem.structure
+        weights = as_tensor(structure.weights) if self.weighted else torch.empty(0)
+        labels = structure.pattern.extended(labels)
         known = F.normalize(labels, dim=1, eps=1e-12)
         numbers = -1.0, self.hard.temperature, self.s.prior_clamp
-        return Inputs(self.problem.structure.pattern, weights, labels, known, *numbers)
+        return Inputs(structure.pattern, structure.pair, weights, labels, known, *numbers)
 
     def ends(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Ŷ Q [N, C], from :meth:`attention_labels`, and h / |h| [N, m]: a hard logit's and a soft score's factors."""
+        """Ŷ Q [N, C], from :meth:`attention_labels`, and h / |h| [K, m]: a hard logit's and a soft score's factors."""
         assert self.hard is not None
         assert self.soft is not None
-        return self.hard.turned(labels), self.soft.units(self.problem.x)
+        units = self.soft.units(self.problem.x)
+        return self.hard.turned(labels), self.problem.structure.pattern.extended(units)
 
     def learner(self, labels: Tensor) -> Callable[[object, Key], tuple[Tensor, Tensor | None]]:
         """Weights of a draw and the KL to the prior."""
         labels = self.attention_labels(labels)
-        inputs, pattern = self.inputs(labels), self.problem.structure.pattern
-        nodes = pattern.shape[0]
-        count = pattern.num_entries - nodes if self.s.kl_per == "edge" else nodes
+        inputs, counts = self.inputs(labels), self.problem.counts
+        count = counts.edges if self.s.kl_per == "edge" else self.problem.place.rows_of(labels)
 
         def draw_one(_: object, key: Key) -> tuple[Tensor, Tensor | None]:
             weights, kl = SampledAttention.apply(*self.ends(labels), inputs, key)  # type: ignore[no-untyped-call]

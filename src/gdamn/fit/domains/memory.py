@@ -10,7 +10,7 @@ import torch
 
 from ...graph.graph import Graph
 from ...model.settings import Settings
-from ...system.memory import limited_bytes, system_bytes
+from ...system.memory import limited_bytes, process_bytes, system_bytes
 
 PER_ENTRY = {"full": 160, "fused": 40}
 """Bytes per entry of A + I: indices both ways, weights, pairs, and what the M-step holds with its gradients.
@@ -28,16 +28,25 @@ log = logging.getLogger("gdamn")
 
 def needed_bytes(graph: Graph, s: Settings, mode: str) -> int:
     """About what a step on the whole graph takes at its peak."""
-    n = graph.num_nodes
     x = graph.features
     features = 12 * x.nnz if isinstance(x, sp.csr_array) else 8 * x.size
-    per_node = 4 * (6 * s.hidden * s.layers + 4 * s.projection + 10 * graph.num_classes)
-    return (len(graph.indices) + n) * PER_ENTRY[mode] + n * per_node + int(features)
+    return needed(graph.num_nodes, len(graph.indices) + graph.num_nodes, int(features), graph.num_classes, s, mode)
 
 
-def free_bytes() -> int:
-    """Memory that this process may still take: what the system has, or what the tightest limit on it leaves."""
-    return min(system_bytes().get("MemAvailable", UNTOLD), *(left for _, left in limited_bytes()), sys.maxsize)
+def needed(nodes: int, entries: int, features: int, classes: int, s: Settings, mode: str) -> int:
+    """The same, from counts: entries of A + I, and the bytes of the features."""
+    per_node = 4 * (3 * s.hidden * s.layers + 3 * s.projection + 6 * classes)  # measured: two thirds of it
+    return entries * PER_ENTRY[mode] + nodes * per_node + features
+
+
+def free_bytes(ranks: int = 1) -> int:
+    """Memory that this process may still take: its share of what the system has, or what a limit of its own leaves.
+
+    Args:
+        ranks: the processes of this run that share the machine.
+    """
+    limits = [left for _, left in limited_bytes()]
+    return min(min(system_bytes().get("MemAvailable", UNTOLD), *limits, sys.maxsize) // ranks, process_bytes())
 
 
 def edges_fit(entries: int) -> bool:

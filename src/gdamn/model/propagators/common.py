@@ -73,6 +73,8 @@ class Layers(nn.Module):
         self.later = new_weights((rows, self.side * columns) for rows, columns in pairwise(sizes[1:]))
         self.bias = new_biases(sizes[1:])
         self.norms = nn.ModuleList([nn.BatchNorm1d(size) for size in sizes[1:-1]] if batch_norm else [])
+        for bias in list(self.bias)[: len(self.norms)]:
+            bias.requires_grad_(False)  # a norm takes it out again: its gradient would be rounding alone
         self.rate = rate
 
     def initialise(self, how: str, generator: torch.Generator) -> None:

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from ...fit.domains.ranks import environment
 from ...text import print_error
+from ..store import FOLDER
 
 STORE, STARTER = "GDAMN_STORE", "GDAMN_STARTER"
 """The environment variables with the file through which ranks that were started here find each other, and with the
@@ -30,8 +31,12 @@ GRACE = 10.0
 """Seconds that the ranks have to end by themselves once one has failed."""
 
 
-def start(workers: int) -> int:
-    """Start the command of this process again as so many ranks; returns the exit code, and tells what went wrong."""
+def start(workers: int, out: Path) -> int:
+    """Start the command of this process again as so many ranks; returns the exit code, and tells what went wrong.
+
+    Args:
+        out: folder of the run, which has its checkpoints.
+    """
     command = [sys.executable, *sys.orig_argv[1:]]
     with tempfile.TemporaryDirectory(prefix="gdamn-") as folder:
         shared = {STORE: str(Path(folder) / "store"), "WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
@@ -50,16 +55,18 @@ def start(workers: int) -> int:
             _end(ranks)
             signal.signal(signal.SIGTERM, handlers[0])
             signal.signal(signal.SIGINT, handlers[1])
-    return tell(codes)
+    return tell(codes, out)
 
 
-def tell(codes: Sequence[int | None]) -> int:
+def tell(codes: Sequence[int | None], out: Path) -> int:
     """The exit code of a run whose ranks ended like this; None is one that had to be ended."""
     if not any(codes):
         return 1 if None in codes else 0
     if 130 in codes:
         return 130
     advice = "start the same command again, and it goes on from its last checkpoint."
+    if not any((out / FOLDER).glob("seed-*.json")) and not any((out / FOLDER).glob("seed-*/**/*.checkpoint")):
+        advice = "it had no checkpoint yet (--checkpoint-every), so the same command begins anew."
     for rank, code in enumerate(codes):
         if code is not None and code < 0:
             print_error(f"Rank {rank} was ended by signal {-code} (often: out of memory); {advice}")

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ...errors import ConfigError, DataError, GdamnError, LostRankError
 from ...estimators import custom as own_methods
+from ...estimators.conventions import OVER_RANKS, PARTED
 from ...fit.domains.ranks import environment
+from ...system.folders import is_parts
 from ...text import print_error
 from .. import pool
 from . import launch
@@ -32,12 +34,10 @@ CONNECT = 120.0
 """Seconds that ranks have to find each other: machines start at different speeds."""
 ANSWER = 2.0
 """Seconds to find out whether another rank has printed the problem already."""
-METHODS = ("gdamn", "gdamn-plus")
-"""The methods that can be trained by several ranks."""
 
 
 @contextmanager
-def leading(spec: RunSpec, execution: Execution, timeout: float) -> Iterator[Group | None]:
+def leading(spec: RunSpec, execution: Execution, timeout: float, out: Path) -> Iterator[Group | None]:
     """The block is the run: of a process alone (the group is None), or of rank 0, which leads the others.
 
     Every other rank follows rank 0 in place of the block, and its process ends with the run.
@@ -58,7 +58,7 @@ def leading(spec: RunSpec, execution: Execution, timeout: float) -> Iterator[Gro
             with telling_the_end(spec, group):
                 yield group
         else:
-            code = follow(spec, execution.data_root, group)
+            code = follow(spec, execution.data_root, group, out)
     except LostRankError as problem:
         lost(problem)
     except GdamnError:
@@ -76,8 +76,8 @@ def check(spec: RunSpec, jobs: int, timeout: float) -> None:
     if not timeout > 0:
         raise ConfigError(f"--timeout must be more than 0 seconds; got {timeout}.")
     own_methods.register(spec.method)
-    if spec.method not in METHODS:
-        raise ConfigError(f"Method '{spec.method}' trains in one process; several ranks train {' and '.join(METHODS)}.")
+    if spec.method not in OVER_RANKS:
+        raise ConfigError(f"Method '{spec.method}' trains in one process; several ranks train {PARTED}.")
 
 
 def join(device: str, timeout: float) -> Group:
@@ -122,9 +122,10 @@ def telling_the_end(spec: RunSpec, group: Group) -> Iterator[None]:
         group.tell_word({"done": True})
 
 
-def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
+def follow(spec: RunSpec, data_root: Path | None, group: Group, out: Path) -> int:
     """Another rank's part: fit when rank 0 says so; returns the exit code."""
     from .. import run as runs
+    from ..partitioned.run import follow_parts
 
     with pool.thread_variables(environment.threads() or os.cpu_count() or 1):  # before the kernels are imported
         with group.patiently():
@@ -136,6 +137,9 @@ def follow(spec: RunSpec, data_root: Path | None, group: Group) -> int:
                 return 0 if "done" in word else 2
             seed = int(word["seed"])
             try:
+                if is_parts(spec.dataset):
+                    follow_parts(spec.resolved(), out, group, seed)
+                    continue
                 graph = together(partial(runs.load_graph, spec, data_root, seed), group)
                 runs.make_estimator(spec, seed).fit(graph, group=group)
             except LostRankError:
@@ -156,13 +160,21 @@ def read_together(group: Group | None, seed: int, read: Callable[[], T]) -> T:
     """What ``read`` gives; the other ranks of a group learn of the seed and read their own graph at the same time."""
     if group is None:
         return read()
-    with group.patiently():
-        group.tell_word({"seed": seed})
+    announce(group, seed)
     return together(read, group)
 
 
-def together(read: Callable[[], T], group: Group) -> T:
+def announce(group: Group | None, seed: int) -> None:
+    """Tell the other ranks which seed is next."""
+    if group is not None:
+        with group.patiently():
+            group.tell_word({"seed": seed})
+
+
+def together(read: Callable[[], T], group: Group | None) -> T:
     """What ``read`` gives, if every rank can read it; otherwise the first problem, on all of them."""
+    if group is None:
+        return read()
     result: T | None = None
     problem: str | None = None
     try:

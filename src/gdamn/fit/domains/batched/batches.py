@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ....graph.partition import partition
 from ....kernels import Key
 from ....model.settings import Settings
 from ..memory import free_bytes
 from .large import LargeProblem
-from .partition import partition
 from .views import View, Viewer
 
 ENTRIES = 2_000_000

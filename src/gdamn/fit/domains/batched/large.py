@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....graph.graph import Graph
-from ....graph.normalisation import automatic
+from ....graph.normalisation import automatic, column_powers, spread_of, standardised
 from ....model.inputs import Block, feature_block
 from ....model.problem import Labelled, check_learnable, known_labels
 from .rows import RowBlock, row_block
@@ -57,11 +57,7 @@ class Features:
             return feature_block(part, self.how, self.rate, self.device)
         assert self.mean is not None
         assert self.spread is not None
-        if sp.issparse(part):
-            part.data = part.data / self.spread[part.indices]
-        else:
-            part = ((part - self.mean) / self.spread).astype(np.float32)
-        return feature_block(part, "none", self.rate, self.device)
+        return feature_block(standardised(part, self.mean, self.spread), "none", self.rate, self.device)
 
     def blocks(self) -> Iterator[tuple[slice, Block]]:
         """All nodes, a run of them at a time."""
@@ -89,15 +85,8 @@ def make_features(raw: Any, how: str, rate: float, device: torch.device) -> Feat
         how = automatic(raw[run] for run in runs(n, ROWS))
     if how != "standard":
         return Features(raw, how, rate, device)
-    total, square = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
-    for run in runs(n, ROWS):
-        part = raw[run].astype(np.float64)
-        total += np.asarray(part.sum(axis=0)).reshape(-1)
-        square += np.asarray((part * part).sum(axis=0)).reshape(-1)
-    mean = total / max(n, 1)
-    spread = np.sqrt(np.maximum(square / max(n, 1) - mean**2, 0))
-    spread = np.where(spread > 1e-12, spread, 1)
-    return Features(raw, how, rate, device, mean.astype(np.float32), spread.astype(np.float32))
+    powers = sum((column_powers(raw[run]) for run in runs(n, ROWS)), np.zeros((2, raw.shape[1])))
+    return Features(raw, how, rate, device, *spread_of(powers, n))
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,19 +59,19 @@ def gathered(tree: Tree, share: Share) -> Tree:
             known[name] = part if whole is None else whole
         return known[name]
 
-    return _mapped(tree, lambda x: whole(x, _sizes(share.nodes)), lambda x: whole(x, _sizes(share.entries)))
+    return per_part(tree, lambda x: whole(x, _sizes(share.nodes)), lambda x: whole(x, _sizes(share.entries)))
 
 
 def split(tree: Tree, share: Share) -> Tree:
     """This rank's part of such a tree."""
-    return _mapped(tree, lambda x: x[share.node_slice].clone(), lambda x: x[share.entry_slice].clone())
+    return per_part(tree, lambda x: x[share.node_slice].clone(), lambda x: x[share.entry_slice].clone())
 
 
 def _sizes(bounds: Tree) -> list[int]:
     return [int(b - a) for a, b in pairwise(bounds)]
 
 
-def _mapped(tree: Tree, node: Callable[[Tensor], Tensor], entry: Callable[[Tensor], Tensor]) -> Tree:
+def per_part(tree: Tree, node: Callable[[Tensor], Tensor], entry: Callable[[Tensor], Tensor]) -> Tree:
     """The tree with what is per node and per entry replaced."""
 
     def visit(value: Tree, name: str, above: str) -> Tree:

@@ -24,5 +24,10 @@ def number(name: str) -> int:
 
 def threads() -> int | None:
     """The cores of this machine over its ranks, where a launcher says how many there are."""
+    return max(1, (os.cpu_count() or 1) // local_ranks()) if "LOCAL_WORLD_SIZE" in os.environ else None
+
+
+def local_ranks() -> int:
+    """How many ranks this machine has; 1 where no launcher says so."""
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
-    return max(1, (os.cpu_count() or 1) // int(local)) if local.isdigit() and int(local) > 0 else None
+    return max(1, int(local)) if local.isdigit() else 1

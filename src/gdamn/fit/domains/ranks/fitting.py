@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     import torch
 
     from ....graph.graph import Graph
-    from ....model.settings import Settings
+    from ....model.setting import Trainable
     from .group import Group
 
 
 @contextmanager
-def laid_out(graph: Graph, s: Settings, device: torch.device, group: Group | None) -> Iterator[Problem]:
+def laid_out(
+    graph: Graph, s: Trainable, device: torch.device, group: Group | None, method: str = "gdamn"
+) -> Iterator[Problem]:
     """Within the block: the problem of a graph, or this rank's part of it where a group trains together."""
     layout = s.normalize, s.dropout_input, device, str(s.class_weight)
     if group is None:
         yield make_problem(graph, *layout)
         return
     whole = make_problem(replace(graph), *layout)  # a copy, so that A + I is not kept
-    problem = share_out(whole, s, group)
+    problem = share_out(whole, s, group, method)
     del whole
     assert problem.share is not None
-    with _own_threads(s.threads):
+    with own_threads(s.threads):
         yield problem
 
 
@@ -46,7 +48,7 @@ def whole_state(problem: Problem, state: dict[str, Any] | None) -> dict[str, Any
 
 
 @contextmanager
-def _own_threads(asked: int) -> Iterator[None]:
+def own_threads(asked: int) -> Iterator[None]:
     """Without a number that was asked for, the ranks of a machine share its cores."""
     share = environment.threads()
     before = set_threads(0)

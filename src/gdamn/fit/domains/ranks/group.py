@@ -110,6 +110,12 @@ class Group:
         ends = [sum(lengths[: r + 1]) for r in range(self.size)]
         return [json.loads(content[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
+    def shared(self, content: bytes) -> bytes:
+        """What the one rank that has something gives, on every rank; empty where none has."""
+        lengths = self.ask_all(len(content))
+        mine = torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else torch.empty(0, dtype=torch.uint8)
+        return self.every(mine.to(self.device), lengths).cpu().numpy().tobytes()
+
     def set_patience(self, seconds: float) -> None:
         """Within fits a rank waits so long for another one; see :meth:`patiently` for elsewhere."""
         self.patience = timedelta(seconds=seconds)
@@ -137,6 +143,46 @@ class Group:
 
     def _count(self, what: str, amount: int) -> None:
         self.sent[what] = self.sent.get(what, 0) + amount
+
+
+class Alone(Group):
+    """One process that has all parts: what it says to others it says to itself."""
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(0, 1, device)
+
+    def exchange(self, rows: Tensor, give: Sequence[int], take: Sequence[int], out: Tensor | None = None) -> Tensor:
+        """The rows themselves."""
+        return rows if out is None else out.copy_(rows)
+
+    def total(self, x: Tensor) -> Tensor:
+        """x."""
+        return x.detach().clone()
+
+    def gather(self, x: Tensor, sizes: Sequence[int]) -> Tensor | None:
+        """x."""
+        return x
+
+    def every(self, x: Tensor, sizes: Sequence[int]) -> Tensor:
+        """x."""
+        return x
+
+    def tell(self, content: bytes) -> bytes:
+        """The content."""
+        return content
+
+    def ask_all(self, word: Any) -> list[Any]:
+        """The word."""
+        return [word]
+
+    def shared(self, content: bytes) -> bytes:
+        """The content."""
+        return content
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """There is nobody to wait for."""
+        yield
 
 
 _group: Group | None = None

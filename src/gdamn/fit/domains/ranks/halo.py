@@ -8,6 +8,7 @@ nodes first, then its halo. Products are then the same as in one process: the en
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -75,13 +76,16 @@ class HaloPattern(Pattern):
 
     def extended(self, dense: Tensor) -> Tensor:
         """The rows [n, H] with those of the halo below them; the gradient of those goes back to their owners."""
+        assert self.halo is not None
+        if self.halo.group.size == 1:
+            return dense
         extended: Tensor = _Fetch.apply(self.halo, dense)
         return extended
 
     def collected(self, columns: Tensor) -> Tensor:
         """Sums per column [n + halo, H] with those of the other ranks: [n, H]."""
         assert self.halo is not None
-        return self.halo.give_back(columns)
+        return columns if self.halo.group.size == 1 else self.halo.give_back(columns)
 
 
 def halo_pattern(pattern: Pattern, bounds: NDArray[np.int64], group: Group) -> tuple[HaloPattern, NDArray[np.int32]]:
@@ -95,11 +99,11 @@ def halo_pattern(pattern: Pattern, bounds: NDArray[np.int64], group: Group) -> t
     shape = last - first, last - first + len(outside)
     local_pattern = HaloPattern.from_csr(pattern.indptr[first : last + 1] - begin, local, shape)
     assert isinstance(local_pattern, HaloPattern)
-    halo = _agree(outside, bounds, group)
+    halo = agree(outside, bounds, group)
     return replace(local_pattern, first_entry=begin, halo=halo), outside
 
 
-def _agree(outside: NDArray[np.int32], bounds: NDArray[np.int64], group: Group) -> Halo:
+def agree(outside: NDArray[Any], bounds: NDArray[np.int64], group: Group) -> Halo:
     """Tell every owner which of its nodes this rank needs."""
     take = np.diff(np.searchsorted(outside, bounds)).tolist()
     ones = [1] * group.size

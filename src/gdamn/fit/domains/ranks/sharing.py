@@ -20,6 +20,7 @@ from ....kernels.place import Place
 from ....model.inputs import Block
 from ....model.objectives import Counts
 from ....model.problem import Problem
+from ....model.setting import Trainable
 from ....model.settings import BETAS, Settings
 from ...checkpoint import identity
 from .group import Group
@@ -110,8 +111,15 @@ class SharedProblem(Problem):
         return SharedCheckpoint((folder or Path()) / name, share=self.share)
 
 
-def check_settings(s: Settings, device: torch.device, group: Group) -> None:
+def check_settings(s: Trainable, device: torch.device, group: Group) -> None:
     """Refuse what can't be trained over several ranks."""
+    if device.type != group.device.type:
+        raise ConfigError(
+            f"The ranks are connected by way of '{group.device.type}' and can't train on '{device.type}'; "
+            f"set device={group.device.type}."
+        )
+    if not isinstance(s, Settings):
+        return
     if s.batch not in ("auto", "full"):
         raise ConfigError(f"Several ranks train on the whole graph; batch={s.batch} can't be set with them.")
     if s.propagator == "pagerank":
@@ -123,21 +131,18 @@ def check_settings(s: Settings, device: torch.device, group: Group) -> None:
         )
     if s.batch_norm and device.type != "cpu":
         raise ConfigError("Over several ranks batch_norm=true works on the CPU alone; set device=cpu.")
-    if device.type != group.device.type:
-        raise ConfigError(
-            f"The ranks are connected by way of '{group.device.type}' and can't train on '{device.type}'; "
-            f"set device={group.device.type}."
-        )
 
 
-def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
+def share_out(problem: Problem, s: Trainable, group: Group, method: str = "gdamn") -> SharedProblem:
     """This rank's part of a problem that every rank has read whole."""
     check_same(problem, group)
     check_settings(s, problem.device, group)
     structure = problem.structure
     nodes = row_ranges(structure.pattern.indptr, group.size)
-    betas = BETAS if s.beta == "auto" else (s.beta,)
-    names = {beta: identity("gdamn", replace(s, beta=beta), problem) for beta in betas}
+    names: dict[float | str, str] = {0.0: identity(method, s, problem)}
+    if isinstance(s, Settings):
+        betas = BETAS if s.beta == "auto" else (s.beta,)
+        names = {beta: identity(method, replace(s, beta=beta), problem) for beta in betas}
     share = Share(group, nodes, structure.pattern.indptr[nodes], names, problem.counts)
     rows, entries = share.node_slice, share.entry_slice
     pattern, outside = halo_pattern(structure.pattern, nodes, group)
@@ -149,10 +154,11 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
         pair=structure.pair[entries].copy(),
         _tensors={},
     )
+    similar = isinstance(s, Settings) and s.start in ("auto", "similar")
     train, rest, val = (_within(part, rows) for part in (problem.train, problem.rest, problem.val))
     return SharedProblem(
         structure=mine,
-        x=_rows_of(problem.x, rows),
+        x=rows_of(problem.x, rows),
         labels=problem.labels[rows].clone(),
         train=problem.train[train] - rows.start,
         rest=problem.rest[rest] - rows.start,
@@ -164,7 +170,7 @@ def share_out(problem: Problem, s: Settings, group: Group) -> SharedProblem:
         label_weights=None if problem.label_weights is None else problem.label_weights[rows].clone(),
         class_names=problem.class_names,
         share=share,
-        cosines=_cosines(problem.x, pattern, rows, outside) if s.start in ("auto", "similar") else None,
+        cosines=_cosines(problem.x, pattern, rows, outside) if similar else None,
     )
 
 
@@ -200,7 +206,8 @@ def _within(nodes: Tensor, rows: slice) -> Tensor:
     return inside
 
 
-def _rows_of(x: Block, rows: slice) -> Block:
+def rows_of(x: Block, rows: slice) -> Block:
+    """The features of a run of nodes."""
     if x.pattern is None or x.values is None:
         assert x.dense is not None
         return replace(x, dense=x.dense[rows].clone())

@@ -1,4 +1,4 @@
-"""Tables that the commands after training write, whole or not at all."""
+"""Tables of equally long columns as CSV or Parquet, written whole or not at all."""
 
 from __future__ import annotations
 

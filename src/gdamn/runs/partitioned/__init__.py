@@ -1,0 +1,1 @@
+"""A run on a partitioned graph: every rank fits, measures and writes what belongs to its parts."""

@@ -1,0 +1,78 @@
+"""Fuzz targets for what large graphs are made of: tables that are read in a stream, and graphs in parts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from fuzz_kinds import Target
+from fuzz_own import ARRAYS, EDGES, NODES, TABLE_WORDS, parquet, saved
+
+from gdamn.data import files as own
+from gdamn.data.files.options import Options
+from gdamn.data.stream.convert import convert
+from gdamn.graph.parts import read_parts
+from gdamn.system.folders import PARTS
+
+PLAIN = NODES.replace(",text\n", ",city\n").replace("some words ", "city ")
+
+
+def nodes_stream(suffix: str) -> Callable[[Path, bytes], None]:
+    def read(folder: Path, content: bytes) -> None:
+        (folder / "edges.csv").write_text(EDGES, encoding="utf-8")
+        (folder / f"nodes{suffix}").write_bytes(content)
+        options = Options.make({"edges": str(folder / "edges.csv")})
+        convert(str(folder / f"nodes{suffix}"), folder / "fuzz.graph", options)
+
+    return read
+
+
+def edges_stream(suffix: str) -> Callable[[Path, bytes], None]:
+    def read(folder: Path, content: bytes) -> None:
+        (folder / "nodes.csv").write_text(PLAIN, encoding="utf-8")
+        (folder / f"edges{suffix}").write_bytes(content)
+        options = Options.make({"edges": str(folder / f"edges{suffix}")})
+        convert(str(folder / "nodes.csv"), folder / "fuzz.graph", options)
+
+    return read
+
+
+@cache
+def part_files() -> dict[str, bytes]:
+    """The files of a small graph in two parts."""
+    from gdamn.data.partition.choose import choose
+    from gdamn.data.partition.write import write_parts
+
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "graph.npz").write_bytes(saved(ARRAYS))
+        graph = own.load(Path(name) / "graph.npz")
+        made = write_parts(graph, Path(name) / "parts", lambda: choose(graph, 2, "order")[0])
+        files = [path for path in sorted(made.rglob("*")) if path.is_file()]
+        return {str(path.relative_to(made)): path.read_bytes() for path in files}
+
+
+def read_partitioned(folder: Path, content: bytes) -> None:
+    """The first byte says which of the files the others are."""
+    good = part_files()
+    chosen = sorted(good)[content[0] % len(good)] if content else PARTS
+    for name, whole in good.items():
+        (folder / "parts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "parts" / name).write_bytes(content[1:] if name == chosen else whole)
+    for part in read_parts(folder / "parts").parts:
+        part.check()
+
+
+TARGETS = [
+    Target("stream-nodes-csv", nodes_stream(".csv"), lambda: [PLAIN.encode()], TABLE_WORDS),
+    Target("stream-nodes-parquet", nodes_stream(".parquet"), parquet(PLAIN), TABLE_WORDS),
+    Target("stream-edges-csv", edges_stream(".csv"), lambda: [EDGES.encode()], TABLE_WORDS),
+    Target("stream-edges-parquet", edges_stream(".parquet"), parquet(EDGES), TABLE_WORDS),
+    Target(
+        "parts",
+        read_partitioned,
+        lambda: [bytes([at]) + part_files()[name] for at, name in enumerate(sorted(part_files()))],
+        ("sha256", "first_node", "format", "null", "'<i8'", "'|O'"),
+    ),
+]

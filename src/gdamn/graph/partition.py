@@ -90,15 +90,19 @@ def runs(n: int, count: int, work: NDArray[np.int64] | None = None, order: NDArr
     return parts
 
 
-def metis(graph: Graph, count: int, seed: int, work: NDArray[np.int64] | None = None) -> Parts:
-    """Parts by METIS."""
+def metis(graph: Graph, count: int, seed: int, work: NDArray[np.int64] | None = None, *, nested: bool = False) -> Parts:
+    """Parts by METIS.
+
+    Args:
+        nested: by halving again and again, so that a run of the parts has few edges to the rest, too.
+    """
     if importlib.util.find_spec("pymetis") is None:
         raise ConfigError("partitioner='metis' needs pymetis; pip install 'gdamn[scale]', or choose stream.")
     import pymetis
 
     options = pymetis.Options(seed=seed)
     adjacency = pymetis.CSRAdjacency(adj_starts=graph.indptr, adjacent=graph.indices)
-    _, parts = pymetis.part_graph(count, adjacency=adjacency, options=options, vweights=work)
+    _, parts = pymetis.part_graph(count, adjacency=adjacency, options=options, vweights=work, recursive=nested or None)
     return np.asarray(parts, np.int32)
 
 

@@ -61,7 +61,7 @@ def choose(
         found.append(tried("order", None, lambda: runs(graph.num_nodes, count, work)))
     by_metis = how == "metis" or (how == "auto" and partition.metis_fits(graph))
     if by_metis:
-        found.append(tried("metis", None, lambda: partition.metis(graph, count, seed, work)))
+        found.append(tried("metis", None, lambda: partition.metis(graph, count, seed, work, nested=True)))
     if how == "rcm":
         order = partition.rcm_order(graph)
         found.append(tried("rcm", order, lambda: runs(graph.num_nodes, count, work, order)))

@@ -13,6 +13,7 @@ from ..data.progress import Progress, silent
 from ..errors import ConfigError
 from ..runs.outputs import check_output
 from ..runs.text import percent
+from ..system.folders import is_parts
 from . import display, progress
 from . import file_options as files
 from .options import DataRoot
@@ -89,6 +90,8 @@ def inspected(name: str, reading: dict[str, Any], data_root: Path | None, progre
     from ..inspect.facts import collect
     from ..inspect.warnings import warnings
 
+    if is_parts(name):
+        raise ConfigError(f"'{name}' is a partitioned graph, and inspect needs a whole one; name what it was cut from.")
     if is_path(name):
         from ..inspect.files import file_facts
 

@@ -23,7 +23,8 @@ class Scratch:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._maps: list[Any] = []
+        self._maps: dict[int, Any] = {}
+        self._made = 0
 
     def zeros(self, *shape: int, dtype: Any = "<f4") -> NDArray[Any]:
         """An array of zeros in a new file; what was never written takes no room on most disks."""
@@ -31,20 +32,27 @@ class Scratch:
 
         if 0 in shape:  # nothing can't be mapped
             return np.zeros(shape, dtype)
-        path = self.folder / f"{len(self._maps):04d}"
+        self._made += 1
+        path = self.folder / f"{self._made:04d}"
         try:
-            array: Any = np.memmap(path, dtype, "w+", shape=shape)
+            mapped: Any = np.memmap(path, dtype, "w+", shape=shape)
         except OSError as cause:
             raise io.output_error(path, cause) from cause
-        self._maps.append(array)
-        return np.asarray(array)
+        array = np.asarray(mapped)
+        self._maps[id(array)] = mapped
+        return array
+
+    def free(self, array: NDArray[Any]) -> None:
+        """Remove the file of an array that nobody needs any more."""
+        mapped = self._maps.pop(id(array), None)
+        if mapped is not None:
+            Path(mapped.filename).unlink(missing_ok=True)
 
     def release(self) -> None:
         """Give the mapped pages back to the system, which keeps what was written; they come again when asked for."""
-        for array in self._maps:
-            array.flush()
-            if hasattr(mmap, "MADV_DONTNEED"):
-                array._mmap.madvise(mmap.MADV_DONTNEED)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self._maps.values():
+                mapped._mmap.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Remove the files."""

@@ -1,10 +1,10 @@
-"""Memory and time of what one does after training on a partitioned graph: predict, refine, edges, report, another graph.
+"""Memory and time of what comes after training on a partitioned graph: predict, refine, edges, report, another graph.
 
     python benchmarks/streamed.py --edges 1000000,4000000 --work FOLDER
 
-The graphs are those of ranks.py (``local``) in parts of about 62,500 edges; gcn and gdamn train for two epochs each. The
-peak is the resident memory of the command, with the packages that it imports and the pages of the files that it maps.
-What is measured is kept in streamed.json.
+The graphs are those of ranks.py (``local``) in parts of about 62,500 edges; gcn and gdamn train for two epochs each.
+The peak is the resident memory of the command, with the packages that it imports and the pages of the files that it
+maps. What is measured is kept in streamed.json.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ...data.files.reader import load_parts
 from ...data.progress import Progress, silent
 from ...errors import DataError, in_short
 from ...estimators.chosen_epoch import before_em, before_em_sentence
+from ...estimators.model_file import is_epoch, is_temperature
 from ...estimators.weighted_edges import no_attention
 from ...graph.parts import Part, PartitionedGraph
 from ...model.fitted_state import ATTENTION
@@ -79,7 +80,7 @@ class PartitionedRun(RunFolder):
             records = [json.loads(line) for line in reading.read_text(path, reading.MOST_JSON).splitlines()]
         except (ValueError, RecursionError) as problem:
             raise DataError(f"'{path}' can't be read ({in_short(problem)}); train the run again.") from None
-        if not all(isinstance(record, dict) for record in records):
+        if not all(isinstance(record, dict) and is_epoch(record) for record in records):
             raise DataError(f"'{path}' is no history of a fit; train the run again.")
         return records
 
@@ -110,6 +111,8 @@ class PartitionedRun(RunFolder):
             raise DataError(f"'{path}' can't be read ({type(problem).__name__}); train the run again.") from None
         if array.dtype != np.float32 or array.shape != (part.num_nodes, self.parts.num_classes):
             raise DataError(f"'{path}' holds {array.dtype} of shape {array.shape}; train the run again.")
+        if not bool(((array >= 0) & (array <= 1.001)).all()):
+            raise DataError(f"'{path}' holds numbers that are no probabilities; train the run again.")
         return array
 
     def calibrated(self, seed: int, part: Part, nodes: Any = slice(None)) -> NDArray[np.float64]:
@@ -135,9 +138,11 @@ class PartitionedRun(RunFolder):
             found = {name: table.column(name).to_numpy() for name in columns}
         except (OSError, ValueError, KeyError, pa.ArrowException) as problem:
             raise DataError(f"'{path}' can't be read ({in_short(problem)}); train the run again.") from None
-        numbers = (name for name in columns if name not in ("source", "target"))
-        if table.num_rows != rows or any(found[name].dtype.kind != "f" for name in numbers):
+        numbers = [found[name] for name in columns if name not in ("source", "target")]
+        if table.num_rows != rows or any(values.dtype.kind != "f" for values in numbers):
             raise DataError(f"'{path}' isn't the table of a part with {rows} rows; train the run again.")
+        if not all(bool(((values >= 0) & np.isfinite(values)).all()) for values in numbers):
+            raise DataError(f"'{path}' holds weights that can't be; train the run again.")
         return found
 
     def _there(self, seed: int, kind: str, part: Part) -> Path:
@@ -161,9 +166,9 @@ def read_networks(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             head = json.loads((file.metadata() or {})["gdamn"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             right = isinstance(head, Mapping) and all(isinstance(head.get(key), kind) for key, kind in _HEAD.items())
-            Temperature(**head["temperature"])
     except (SafetensorError, KeyError, TypeError, AttributeError, ValueError, OSError, RecursionError) as problem:
         raise DataError(f"'{path}' holds no networks that gdamn saved ({in_short(problem)}); train again.") from None
+    right = right and is_temperature(head["temperature"]) and is_epoch(head["best_epoch"])
     if not right or not all(isinstance(value, np.ndarray) and value.dtype.kind in "fiu" for value in tensors.values()):
         raise DataError(f"'{path}' holds no networks that gdamn saved; train the run again.")
     return dict(head), tensors

@@ -18,7 +18,7 @@ from ...errors import DataError, in_short
 from ...estimators.chosen_epoch import before_em, before_em_sentence
 from ...estimators.model_file import is_epoch, is_temperature
 from ...estimators.weighted_edges import no_attention
-from ...graph.parts import Part, PartitionedGraph
+from ...graph.parts import Part, PartitionedGraph, mapped_array
 from ...model.fitted_state import ATTENTION
 from ...model.temperature import Temperature, scaled
 from ...runs.partitioned.files import NETWORKS, part_file
@@ -105,10 +105,7 @@ class PartitionedRun(RunFolder):
     def probabilities(self, seed: int, part: Part, kind: str = "probabilities") -> NDArray[np.float32]:
         """[n, C] by q, not calibrated, of the part's nodes; or their pseudo-labels, as ``kind`` says."""
         path = self._there(seed, kind, part)
-        try:
-            array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (OSError, ValueError, EOFError, SyntaxError, MemoryError, OverflowError) as problem:
-            raise DataError(f"'{path}' can't be read ({type(problem).__name__}); train the run again.") from None
+        array = mapped_array(path, "train the run again")
         if array.dtype != np.float32 or array.shape != (part.num_nodes, self.parts.num_classes):
             raise DataError(f"'{path}' holds {array.dtype} of shape {array.shape}; train the run again.")
         if not bool(((array >= 0) & (array <= 1.001)).all()):

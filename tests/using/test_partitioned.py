@@ -168,7 +168,7 @@ def test_what_needs_the_whole_graph_says_what_to_do(gcn: PartitionedRun, words: 
         (["predict", "RUN", "--ensemble", "-o", "x.csv"], "--ensemble can't be used"),
         (["predict", "RUN", "--seed", "3", "-o", "x.csv"], "has no seed 3"),
         (["predict", "RUN", "-o", "RUN/seed-0/predictions/part-00000.parquet", "--force"], "a file of the run"),
-        (["inspect", "PARTS"], "is a partitioned graph, and inspect needs a whole one"),
+        (["inspect", "PARTS"], "is a partitioned graph; gdamn train takes it, and here the whole graph is needed"),
     ],
 )
 def test_what_a_partitioned_run_refuses(

@@ -90,9 +90,7 @@ def inspected(name: str, reading: dict[str, Any], data_root: Path | None, progre
     from ..inspect.facts import collect
     from ..inspect.warnings import warnings
 
-    if is_parts(name):
-        raise ConfigError(f"'{name}' is a partitioned graph, and inspect needs a whole one; name what it was cut from.")
-    if is_path(name):
+    if is_path(name) or is_parts(name):
         from ..inspect.files import file_facts
 
         facts = file_facts(Path(name), reading, progress)

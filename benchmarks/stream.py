@@ -1,6 +1,8 @@
-"""Time and peak memory of ``gdamn data convert`` in a stream, and of ``gdamn data partition`` on what it wrote.
+"""Time and peak memory of a large graph end to end: convert in a stream, partition, train on ranks, predict.
 
-    python benchmarks/stream.py [--edges 10000000] [--parts 16] [--kind csv.gz] [--folder /big/disk] [--out FILE]
+    python benchmarks/stream.py [--edges 10000000] [--parts 16] [--kind csv.gz] [--ranks 2] [--folder /big/disk]
+
+What the folder holds is not made again. Training has a short schedule (ranks.py), one thread a rank, batch=auto.
 
 The graph has a tenth as many nodes as edges, 16 columns of numbers and 5 classes. Half of the ids are texts; neighbours
 are near each other on a ring (within 1,000 nodes), but ids and rows are shuffled, so that nothing is sorted by luck.
@@ -85,6 +87,7 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--parts", type=int, default=16)
     parser.add_argument("--kind", default="csv.gz", help="csv, csv.gz or parquet")
+    parser.add_argument("--ranks", type=int, default=2, help="ranks that train; 0: none")
     parser.add_argument("--folder", type=Path, help="where tables and graphs are kept; a temporary one without it")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("stream.json"))
     given = parser.parse_args()
@@ -96,13 +99,40 @@ def main() -> None:
             write(edges, given.kind, edge_tables(given.edges // 10 + 1, given.edges))
         size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file() and path.parent in (nodes, edges))
         files = ["--edges", str(edges), "--label", "topic"]
-        row: dict[str, Any] = {"tables_gb": round(size / 1e9, 2)}
-        row["convert"] = measured("data", "convert", str(nodes), str(graph), *files)
-        row["partition"] = measured("data", "partition", str(graph), str(place / "parts"), "--parts", str(given.parts))
         kept = json.loads(given.out.read_text()) if given.out.exists() else {}
-        kept[f"{given.edges}, {given.kind}, {given.parts} parts"] = row
-        given.out.write_text(json.dumps(kept, indent=2) + "\n")
+        row: dict[str, Any] = kept.setdefault(f"{given.edges}, {given.kind}, {given.parts} parts", {})
+        row["tables_gb"] = round(size / 1e9, 2)
+        parts, out = place / "parts", place / "run"
+        steps = {
+            "convert": (graph / "graph.json", ("data", "convert", str(nodes), str(graph), *files)),
+            "partition": (
+                parts / "parts.json",
+                ("data", "partition", str(graph), str(parts), "--parts", str(given.parts)),
+            ),
+            "train": (out / "summary.json", train_command(parts, out, given.ranks)),
+            "predict": (place / "predictions.parquet", ("predict", str(out), "-o", str(place / "predictions.parquet"))),
+        }
+        for name, (result, command) in steps.items():
+            if result.exists() or (not given.ranks and name in ("train", "predict")):
+                continue
+            row[name] = measured(*command)
+            if name == "train":
+                summary = json.loads(result.read_text())
+                row[name] |= {"epoch_seconds": summary["epoch_seconds"], "batch": summary["batch"]}
+                row[name]["ranks_gb"] = [round(rank["peak_rss_mb"] * 2**20 / 1e9, 2) for rank in summary["ranks"]]
+                row[name]["test"] = summary["test_accuracy"]["mean"]
+            given.out.write_text(json.dumps(kept, indent=2) + "\n")
         print(json.dumps(row))
+
+
+def train_command(parts: Path, out: Path, ranks: int) -> tuple[str, ...]:
+    """A short schedule over ranks."""
+    from ranks import SETTINGS
+
+    chosen = {**SETTINGS, "epochs": 2, "pretrain_epochs": 2}
+    settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={str(value).lower()}")]
+    command = ["train", str(parts), "--workers", str(ranks), "--threads", "1", "--timeout", "1800", "--out", str(out)]
+    return (*command, *settings)
 
 
 if __name__ == "__main__":

@@ -143,9 +143,31 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / "out" / "table2.json").read_bytes() == (tmp_path / "again" / "table2.json").read_bytes()
 
 
+def test_published_fits_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"epochs": 2}
+    first = replace(make_plan(table("table2"), ["karate"], ["mlp", "lpa"], seeds=2), settings=few)
+    before = reproduce(first, tmp_path / "first")
+    published = (tmp_path / "first" / "table2.json",)
+    fitted: list[object] = []
+    whole = engine.fit_one
+    monkeypatch.setattr(engine, "fit_one", lambda *args: fitted.append(args[3]) or whole(*args))
+    same = reproduce(replace(first, published=published), tmp_path / "same")
+    assert fitted == []
+    assert [row["cells"] for row in same["rows"]] == [row["cells"] for row in before["rows"]]
+    more = replace(make_plan(table("table2"), ["karate"], ["mlp", "lpa", "gcn"], seeds=3), settings=few)
+    grown = reproduce(replace(more, published=published), tmp_path / "more")
+    assert sorted(fitted) == [("gcn", 0), ("gcn", 1), ("gcn", 2), ("lpa", 2), ("mlp", 2)]
+    assert all(row["cells"]["karate"]["seeds"] == 3 for row in grown["rows"])
+    fitted.clear()
+    reproduce(replace(first, published=published, settings={"epochs": 3}), tmp_path / "other")
+    assert len(fitted) == 4
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
+        ("table2 --published none.json --out new", "none.json"),
+        ("fig1a --published none.json --out new", "--published are options of table2 and table3"),
         ("table9 --out new", "There is no target 'table9'"),
         ("table2 --methods gcnn --out new", "did you mean"),
         ("table2 --datasets cora,nosuch --methods gcn --out new", "nosuch"),

@@ -57,6 +57,11 @@ Finished = Annotated[
     bool, typer.Option("--finished", help="Of table2 and table3: run nothing, show what is finished by now.")
 ]
 
+Published = Annotated[
+    list[Path] | None,
+    typer.Option(help="Of table2 and table3: published results whose fits aren't run again; may be repeated."),
+]
+
 
 @app.command(
     epilog="Example: gdamn reproduce fig1a --seeds 5\n\n"
@@ -76,6 +81,7 @@ def reproduce(
     kinds: Kinds = "",
     rates: Rates = "",
     finished: Finished = False,
+    published: Published = None,
     jobs: Jobs = 1,
     threads: Threads = None,
     settings: Changes = None,
@@ -102,6 +108,7 @@ def reproduce(
         kinds=listed(kinds),
         rates=parse_rates(rates),
         finished=finished,
+        published=tuple(published or ()),
         execution=Execution(jobs, threads, data_root, force),
     )
     if target.strip().lower() == targets.ALL:

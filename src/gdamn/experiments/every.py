@@ -33,6 +33,7 @@ class Options:
     kinds: Sequence[str] = ()
     rates: Sequence[float] = ()
     finished: bool = False
+    published: tuple[Path, ...] = ()
     execution: Execution = DEFAULT
 
 
@@ -40,9 +41,11 @@ def ask_for(target: Target, options: Options) -> Ask:
     """What is asked of an experiment; options that it doesn't have are refused."""
     choices = getattr(target.experiment(), "CHOICES", False)
     methods = () if tuple(options.methods) == ("paper",) else tuple(options.methods)
-    if options.coauthor_seeds is not None or options.finished or (methods and not choices):
+    of_tables = options.coauthor_seeds is not None or options.finished or bool(options.published)
+    if of_tables or (methods and not choices):
         others = f"{target.name} has none" if not choices else f"{target.name} has --methods alone"
-        raise ConfigError(f"--methods, --coauthor-seeds and --finished are options of table2 and table3; {others}.")
+        names = "--methods, --coauthor-seeds, --finished and --published"
+        raise ConfigError(f"{names} are options of table2 and table3; {others}.")
     if (options.kinds or options.rates) and not choices:
         raise ConfigError(f"--kinds and --rates are options of noise; {target.name} has none.")
     ask = experiment.make_ask(target, options.datasets, options.seeds, options.settings)
@@ -62,7 +65,7 @@ def run_table(
     """Run a table cell by cell."""
     seeds = tables.SEEDS if options.seeds is None else options.seeds
     plan = tables.make_plan(paper.table(target.name), options.datasets, options.methods, seeds, options.coauthor_seeds)
-    plan = replace(plan, settings=options.settings)
+    plan = replace(plan, settings=options.settings, published=options.published)
     return tables.reproduce(plan, out, options.execution, finished=options.finished, watch=watch)
 
 

@@ -11,6 +11,7 @@ from ..errors import ConfigError, NothingFinishedError
 from ..report import comparison_files as report
 from ..runs import run as runs
 from ..runs.compare import engine
+from ..runs.compare.published import read_published, take_over
 from ..runs.execution import DEFAULT, Execution
 from ..runs.spec import RunSpec
 from ..runs.store import Store
@@ -32,7 +33,10 @@ MAIN = "gdamn"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a table: its rows, the data sets, how many seeds each cell has, and changed settings."""
+    """What is run for a table: its rows, the data sets, how many seeds each cell has, and changed settings.
+
+    Fits of the same settings that the files ``published`` have are not run again.
+    """
 
     table: PaperTable
     rows: tuple[Row, ...]
@@ -40,6 +44,7 @@ class Plan:
     seeds: int = SEEDS
     coauthor_seeds: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    published: tuple[Path, ...] = ()
 
     def seeds_of(self, method: str, dataset: str) -> range:
         """The seeds of a cell: fewer on the co-author graphs, where that is asked for, except for GDAMN."""
@@ -104,6 +109,8 @@ def reproduce(
 
     folders.check(out, "reproduction")
     specs = {dataset: make_specs(plan, dataset) for dataset in plan.datasets}
+    if plan.published:
+        take_over_published(plan.published, specs, out)
     if finished:
         specs = {dataset: finished_of(dataset_specs, out / dataset) for dataset, dataset_specs in specs.items()}
         if not any(specs.values()):
@@ -120,6 +127,17 @@ def reproduce(
             table = assemble(plan, comparisons)
             write_all(table, out)
     return table
+
+
+def take_over_published(paths: Sequence[Path], specs: Mapping[str, Sequence[RunSpec]], out: Path) -> None:
+    """Keep published fits in the folder of each data set's comparison."""
+    results = read_published(paths)
+    with runs.working_in(out, "reproduction"):
+        for dataset, dataset_specs in specs.items():
+            known = [result for result in results if result["dataset"] == dataset]
+            if known and dataset_specs:
+                with runs.working_in(out / dataset, "comparison"):
+                    take_over(known, dataset_specs, out / dataset)
 
 
 def compared(specs: Sequence[RunSpec], out: Path, execution: Execution, watch: engine.Watch | None) -> dict[str, Any]:

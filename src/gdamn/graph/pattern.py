@@ -33,6 +33,7 @@ class Pattern:
         t_indptr, t_indices: CSR of the transpose, [K + 1] and [E].
         t_perm: [E] position in the CSR of each entry of the transpose.
         first_entry: where its entries begin in those of the whole matrix, if its rows are only some of them.
+        whole_entries: how many entries the whole matrix has then.
     """
 
     shape: tuple[int, int]
@@ -42,6 +43,7 @@ class Pattern:
     t_indices: NDArray[np.int32]
     t_perm: NDArray[np.int32]
     first_entry: int = 0
+    whole_entries: int = 0
     _tensors: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,13 +97,14 @@ class Pattern:
     def spread_blocks(self) -> NDArray[np.int64]:
         """[B + 1] boundaries of the runs of rows whose products with the transpose are summed apart; [1] for none.
 
-        Only where columns hold many entries: each run needs a result of its own. The runs depend on nothing but
-        the pattern, so that the sum's bits do too.
+        Only where columns of the whole matrix hold many entries: each run needs a result of its own. The runs depend
+        on nothing but the pattern, so that the sum's bits do too.
         """
         columns = max(1, self.shape[1])
-        if self.num_entries < SPREAD * columns:
+        if max(self.num_entries, self.whole_entries) < SPREAD * columns:
             return sealed(np.zeros(1, np.int64))
-        return sealed(balanced_blocks(self.indptr, min(16, self.num_entries // (SPREAD // 4 * columns))))
+        runs = min(16, self.num_entries // (SPREAD // 4 * columns))
+        return sealed(balanced_blocks(self.indptr, max(1, runs)))
 
     @cached_property
     def symmetric(self) -> bool:
@@ -116,6 +119,11 @@ class Pattern:
         return Pattern(
             (self.shape[1], self.shape[0]), self.t_indptr, self.t_indices, self.indptr, self.indices, inverse
         )
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes own some of its rows (shared_pattern.py)."""
+        return False
 
     def extended(self, dense: torch.Tensor) -> torch.Tensor:
         """What stands against the columns, [K, H], from this process's part of it: all, unless rows are shared out."""

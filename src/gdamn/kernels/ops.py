@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ..graph.pattern import Pattern
-from . import autograd, products
+from . import autograd, products, shared_products
 from .checks import check_shape, check_transpose, check_types
 from .noise import Key
 from .paths import is_fast
@@ -28,9 +28,12 @@ def spmm(
     """
     check_shape("spmm", "values", values, pattern.num_entries)
     check_types("spmm", values, dense, bias)
-    dense = _columns("spmm", "dense", pattern, dense)
     if bias is not None:
         check_shape("spmm", "bias", bias, dense.shape[1])
+    if pattern.shared and is_fast(values, dense):
+        check_shape("spmm", "dense", dense, pattern.shape[0], -1)
+        return shared_products.Spmm.apply(pattern, values, dense, bias, rate if key is not None else 0.0, key)
+    dense = _columns("spmm", "dense", pattern, dense)
     if key is None and not torch.is_grad_enabled():
         return products.spmm(pattern, values, dense, bias)
     return products.Spmm.apply(pattern, values, dense, bias, rate if key is not None else 0.0, key)
@@ -78,6 +81,9 @@ def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
 def gram(pattern: Pattern, rows: Tensor, scale: float = 1.0) -> Tensor:
     """scale · row_i · row_j on every entry: [E]; like sddmm of ``rows`` with itself, with a cheaper gradient."""
     check_types("gram", rows)
+    if pattern.shared and is_fast(rows):
+        check_shape("gram", "rows", rows, pattern.shape[0], -1)
+        return shared_products.Gram.apply(pattern, rows, scale)
     columns = _columns("gram", "rows", pattern, rows)
     if len(rows) < pattern.shape[0]:  # more columns than rows are fine: the first columns are the rows
         check_shape("gram", "rows", rows, pattern.shape[0], -1)

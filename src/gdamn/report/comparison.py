@@ -82,7 +82,8 @@ def method_table(outcome: Outcome) -> Table:
         values: list[Any] = [visible(r["method"]), r["test_accuracy"]["mean"], r["val_accuracy"]["mean"]]
         values += [(r.get(key) or {}).get("mean") for key in ("test_balanced_accuracy", "test_macro_f1")]
         values += [len(r["protocol"]["seeds"]), 0.0 if is_best else test.get("difference")]
-        values += [test.get(key) for key in ("t_p", "wilcoxon_p", "t_p_holm")] + [float(texts[-1])]
+        values += [test.get(key) for key in ("t_p", "wilcoxon_p", "t_p_holm")]
+        values += [None if texts[-1] == "–" else float(texts[-1])]
         rows.append([(visible(text), value) for text, value in zip(texts, values, strict=True)])
     return Table(f"Accuracy in per cent, {how_spread(outcome.result)}", COLUMNS, rows, COLUMNS[1:])
 

@@ -66,9 +66,11 @@ def table_rows(outcome: Outcome) -> list[tuple[str, ...]]:
         name = r["method"]
         spreads = (accuracy_text(r["test_accuracy"]), accuracy_text(r["val_accuracy"]))
         scores = (score_text(r.get(key)).replace(" %", "") for key in ("test_balanced_accuracy", "test_macro_f1"))
-        seconds = statistics.median(outcome.fits[name, seed]["seconds"] for seed in r["protocol"]["seeds"])
+        times = [outcome.fits[name, seed]["seconds"] for seed in r["protocol"]["seeds"]]
+        known = [seconds for seconds in times if seconds is not None]  # published fits don't tell
         tested = test_cells(outcome.result["tests"].get(name), name == outcome.result["best"])
-        rows.append((name, *spreads, *scores, str(len(r["protocol"]["seeds"])), *tested, f"{seconds:.1f}"))
+        took = f"{statistics.median(known):.1f}" if known else "–"
+        rows.append((name, *spreads, *scores, str(len(r["protocol"]["seeds"])), *tested, took))
     return rows
 
 

@@ -274,7 +274,7 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         **record_of(results),
         "seconds_per_seed": [result["seconds"] for result in results],
         "epochs_per_seed": [result["epochs"] for result in results],
-        "peak_rss_mb": max(result["peak_rss_mb"] for result in results),
+        "peak_rss_mb": max((mb for result in results if (mb := result["peak_rss_mb"]) is not None), default=None),
         "config": spec.as_dict(),
         "versions": versions(),
     }

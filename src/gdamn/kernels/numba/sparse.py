@@ -127,6 +127,18 @@ def spmm(indptr, indices, values, dense, bias, out, blocks):
 
 
 @_parallel
+def spmm_rows(indptr, indices, values, dense, bias, out, chosen):
+    """The same for some of the rows; chosen = (rows [r], blocks [B + 1] of them)."""
+    rows, blocks = chosen
+    for b in prange(len(blocks) - 1):
+        for r in range(blocks[b], blocks[b + 1]):
+            i = rows[r]
+            for h in range(len(bias)):
+                out[i, h] = bias[h]
+            _add_row(values, indptr[i], indices, indptr[i], indptr[i + 1], dense, out, i)
+
+
+@_parallel
 def spmm_permuted(indptr, indices, perm, values, dense, out, blocks):
     """out[i] = Σ_j values[perm[ij]] · dense[j]: the product with a transpose whose values stay in their order."""
     for b in prange(len(blocks) - 1):
@@ -158,24 +170,38 @@ def _dot(left, i, right, j):
     return total
 
 
+@numba.njit(inline="always")
+def _dot_row(indptr, indices, left, right, out, i):
+    """out[ij] = left[i] · right[j] on the entries of row i."""
+    width, far = left.shape[1], right.size > _FAR
+    if width < 16:
+        for e in range(indptr[i], indptr[i + 1]):
+            j, total = indices[e], _ZERO
+            for h in range(width):
+                total += left[i, h] * right[j, h]
+            out[e] = total
+    else:
+        for e in range(indptr[i], indptr[i + 1]):
+            if far and e + _AHEAD < len(indices):
+                _ask(right, indices[e + _AHEAD])
+            out[e] = _dot(left, i, right, indices[e])
+
+
 @_parallel
 def sddmm(indptr, indices, left, right, out, blocks):
     """out[ij] = left[i] · right[j]; left [R, H], right [K, H]."""
-    width = left.shape[1]
-    far = right.size > _FAR
     for b in prange(len(blocks) - 1):
         for i in range(blocks[b], blocks[b + 1]):
-            if width < 16:
-                for e in range(indptr[i], indptr[i + 1]):
-                    j, total = indices[e], _ZERO
-                    for h in range(width):
-                        total += left[i, h] * right[j, h]
-                    out[e] = total
-            else:
-                for e in range(indptr[i], indptr[i + 1]):
-                    if far and e + _AHEAD < len(indices):
-                        _ask(right, indices[e + _AHEAD])
-                    out[e] = _dot(left, i, right, indices[e])
+            _dot_row(indptr, indices, left, right, out, i)
+
+
+@_parallel
+def sddmm_rows(indptr, indices, left, right, out, chosen):
+    """The same on some of the rows; chosen = (rows [r], blocks [B + 1] of them)."""
+    rows, blocks = chosen
+    for b in prange(len(blocks) - 1):
+        for r in range(blocks[b], blocks[b + 1]):
+            _dot_row(indptr, indices, left, right, out, rows[r])
 
 
 @numba.njit(inline="always")
@@ -224,6 +250,19 @@ def add_blocks(parts, out):
         for k in range(columns + j, len(parts), columns):
             for h in range(out.shape[1]):
                 out[j, h] += parts[k, h]
+
+
+@_parallel
+def add_reverse_inside(indptr, indices, t_indptr, t_perm, values, out):
+    """The same for the entries between own rows, the first columns; others keep their value."""
+    n = len(indptr) - 1
+    for i in prange(n):
+        at = t_indptr[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            out[e] = values[e]
+            if indices[e] < n:
+                out[e] += values[t_perm[at]]
+                at += 1
 
 
 @_parallel

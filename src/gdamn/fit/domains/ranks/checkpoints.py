@@ -5,6 +5,7 @@ So a run may go on with another number of ranks, or with one process.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ....model.fitted_state import STATE_PER_NODE
+from ... import checkpoint
 from ...checkpoint import Checkpoint
 from ...checkpoint_file import Tree, from_bytes, to_bytes
 
@@ -21,11 +23,44 @@ if TYPE_CHECKING:
     from .sharing import Share
 
 
+ASKED = 0.05
+"""Share of the time between two checkpoints after which rank 0 is asked again whether one is due."""
+SELDOM = 1000
+"""Epochs after which it is asked at the latest."""
+
+
 @dataclass
-class SharedCheckpoint(Checkpoint):
-    """A checkpoint whose folder rank 0 reads and writes; it decides when one is due."""
+class RankCheckpoint(Checkpoint):
+    """A checkpoint of which rank 0 says when it is due; its word would cost a step of every small epoch."""
 
     share: Share | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._unasked, self._asked = 0, time.monotonic()
+        self._epochs = 1
+
+    def due(self) -> bool:
+        """Whether rank 0 thinks so, at the end of a phase and after as many epochs as it has named."""
+        assert self.share is not None
+        assert self.loop is not None
+        self._unasked += 1
+        if self._unasked < self._epochs and self.loop.done < self.loop.epochs:
+            return False
+        due, self._epochs = self.share.group.tell_word([super().due(), self._epochs_ahead()])
+        self._unasked, self._asked = 0, time.monotonic()
+        return bool(due)
+
+    def _epochs_ahead(self) -> int:
+        """Epochs until rank 0 is asked again, by the time that the last ones took."""
+        every = checkpoint.EVERY_SECONDS if self.every is None else self.every
+        epoch = (time.monotonic() - self._asked) / max(1, self._unasked)
+        return max(1, min(SELDOM, int(ASKED * every / max(epoch, 1e-6))))
+
+
+@dataclass
+class SharedCheckpoint(RankCheckpoint):
+    """A checkpoint whose folder rank 0 reads and writes."""
 
     def read(self) -> Tree | None:
         """The newest checkpoint of rank 0's folder, as far as it is this rank's."""
@@ -34,11 +69,6 @@ class SharedCheckpoint(Checkpoint):
         tree = super().read() if group.leads else None
         content = group.tell(b"" if tree is None else to_bytes(tree))
         return split(from_bytes(content, self.folder), self.share) if content else None
-
-    def due(self) -> bool:
-        """Whether rank 0 thinks so."""
-        assert self.share is not None
-        return bool(self.share.group.tell_word(super().due()))
 
     def put(self, tree: Tree) -> None:
         """Gather and write, on rank 0."""

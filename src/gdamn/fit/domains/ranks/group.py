@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -50,6 +50,20 @@ class Group:
         with answering():
             dist.all_to_all_single(out, rows.contiguous(), list(take), list(give))
         return out
+
+    def exchanging(self, rows: Tensor, give: Sequence[int], take: Sequence[int], out: Tensor) -> Callable[[], None]:
+        """Begin such an exchange into ``out``; it is over when the function returns."""
+        rows = rows.contiguous()
+        self._count("halo", rows.numel() * rows.element_size())
+        with answering():
+            work = dist.all_to_all_single(out, rows, list(take), list(give), async_op=True)
+
+        def wait() -> None:
+            with answering():
+                work.wait()
+            rows.numel()  # what is sent lives until here
+
+        return wait
 
     def total(self, x: Tensor) -> Tensor:
         """The sum of x over all ranks, the same on each."""

@@ -7,6 +7,7 @@ nodes first, then its halo. Products are then the same as in one process: the en
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ....graph.pattern import Pattern
+from ....graph.shared_pattern import SharedPattern
 from .group import Group
 
 
@@ -43,18 +45,35 @@ class Halo:
 
     def fetch(self, own: Tensor) -> Tensor:
         """Own rows [n, H], then those of the halo: [n + halo, H]."""
-        out = own.new_empty((self.own + self.size, own.shape[1]))
-        out[: self.own] = own
-        self.group.exchange(own[self.lent.to(own.device)], self.give, self.take, out[self.own :])
+        out, wait = self.fetching(own)
+        wait()
         return out
+
+    def fetching(self, own: Tensor) -> tuple[Tensor, Callable[[], None]]:
+        """The same; the halo's rows are there when the function returns."""
+        out = own.new_empty((self.own + self.size, own.shape[1]))
+        lent = own.index_select(0, self.lent.to(own.device))
+        wait = self.group.exchanging(lent, self.give, self.take, out[self.own :])
+        out[: self.own] = own
+        return out, wait
 
     def give_back(self, rows: Tensor) -> Tensor:
         """Own rows [n, H] of [n + halo, H], plus what other ranks have in their halos for them, in rank order."""
-        out = rows[: self.own].clone()
-        received = self.group.exchange(rows[self.own :], self.take, self.give)
-        for part, places in zip(received.split(self.give), self.lent.to(out.device).split(self.give), strict=True):
-            out[places] += part  # a rank names a row once
-        return out
+        return self.giving_back(rows)()
+
+    def giving_back(self, rows: Tensor) -> Callable[[], Tensor]:
+        """The same: the halo's rows leave now, the own ones may change until the function is called."""
+        received = rows.new_empty((sum(self.give), rows.shape[1]))
+        wait = self.group.exchanging(rows[self.own :], self.take, self.give, received)
+
+        def added() -> Tensor:
+            wait()
+            out = rows[: self.own].clone()
+            for part, places in zip(received.split(self.give), self.lent.to(out.device).split(self.give), strict=True):
+                out.index_add_(0, places, part)  # a rank names a row once
+            return out
+
+        return added
 
 
 class _Fetch(Function):
@@ -69,10 +88,25 @@ class _Fetch(Function):
 
 
 @dataclass(frozen=True, eq=False)
-class HaloPattern(Pattern):
+class HaloPattern(SharedPattern):
     """Rows of a square pattern that one rank owns; the columns are its own nodes and its halo: shape [n, n + halo]."""
 
     halo: Halo | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether there are other ranks."""
+        return self.halo is not None and self.halo.group.size > 1
+
+    def arriving(self, own: Tensor) -> tuple[Tensor, Callable[[], None]]:
+        """The rows [n, H] with those of the halo below them, which are there when the function returns."""
+        assert self.halo is not None
+        return self.halo.fetching(own)
+
+    def leaving(self, columns: Tensor) -> Callable[[], Tensor]:
+        """Send the halo's rows of [n + halo, H] to their owners; the function adds what comes from them: [n, H]."""
+        assert self.halo is not None
+        return self.halo.giving_back(columns)
 
     def extended(self, dense: Tensor) -> Tensor:
         """The rows [n, H] with those of the halo below them; the gradient of those goes back to their owners."""

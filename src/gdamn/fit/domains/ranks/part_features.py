@@ -50,7 +50,9 @@ def own_features(
     whole = sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     pattern = Pattern.from_csr(whole.indptr, whole.indices, whole.shape)
     values = torch.from_numpy(np.ascontiguousarray(whole.data, np.float32)).to(device)
-    return Block(width, s.dropout_input, pattern=replace(pattern, first_entry=parts[0].first_feature), values=values)
+    stored = sum(part.num_features_stored for part in graph.parts)
+    pattern = replace(pattern, first_entry=parts[0].first_feature, whole_entries=stored)
+    return Block(width, s.dropout_input, pattern=pattern, values=values)
 
 
 def features_of(parts: Sequence[Part], graph: PartitionedGraph) -> Iterator[Any]:

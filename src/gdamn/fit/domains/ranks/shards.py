@@ -24,12 +24,11 @@ from ....errors import DataError, OutputError
 from ....graph.parts import Part
 from ....system.io import write_bytes
 from ....system.reading import is_file
-from ...checkpoint import Checkpoint
 from ...checkpoint_file import KEPT, Tree, from_bytes, numbered, read_tree, to_bytes, write_tree
-from .checkpoints import per_part
+from .checkpoints import RankCheckpoint, per_part
 
 if TYPE_CHECKING:
-    from .sharing import Share
+    pass
 
 log = logging.getLogger("gdamn")
 _SHARD = "__shard__"
@@ -37,16 +36,10 @@ _NAME = re.compile(r"(\d+)\.part-(\d+)")
 
 
 @dataclass
-class ShardedCheckpoint(Checkpoint):
-    """A checkpoint of which this rank reads and writes the shards of its ``own`` parts; rank 0 says when one is due."""
+class ShardedCheckpoint(RankCheckpoint):
+    """A checkpoint of which this rank reads and writes the shards of its ``own`` parts."""
 
-    share: Share | None = None
     own: tuple[Part, ...] = ()
-
-    def due(self) -> bool:
-        """Whether rank 0 thinks so."""
-        assert self.share is not None
-        return bool(self.share.group.tell_word(super().due()))
 
     def put(self, tree: Tree) -> None:
         """Write the shards, and when all ranks have done so the head."""

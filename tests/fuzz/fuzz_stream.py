@@ -16,6 +16,7 @@ from gdamn.data.stream.convert import convert
 from gdamn.graph.parts import read_parts
 from gdamn.system.folders import PARTS
 
+SETTINGS = {"pretrain_epochs": 1, "epochs": 1, "em_iterations": 1, "hidden": 2, "projection": 2, "candidates": "em"}
 PLAIN = NODES.replace(",text\n", ",city\n").replace("some words ", "city ")
 
 
@@ -64,6 +65,51 @@ def read_partitioned(folder: Path, content: bytes) -> None:
         part.check()
 
 
+@cache
+def run_files() -> dict[str, bytes]:
+    """What a run on this graph wrote of its seed."""
+    from gdamn.runs.run import run as train
+    from gdamn.runs.spec import RunSpec
+
+    with tempfile.TemporaryDirectory() as name:
+        write_good(Path(name) / "parts")
+        train(RunSpec(str(Path(name) / "parts"), "gdamn", (0,), 0.0, {}, SETTINGS), Path(name) / "run")
+        seed = Path(name) / "run" / "seed-0"
+        files = [path for path in sorted(seed.rglob("*")) if path.is_file()]
+        return {str(path.relative_to(seed)): path.read_bytes() for path in files}
+
+
+def write_good(parts: Path) -> None:
+    """The small graph in two parts."""
+    for name, whole in part_files().items():
+        (parts / name).parent.mkdir(parents=True, exist_ok=True)
+        (parts / name).write_bytes(whole)
+
+
+def read_run(folder: Path, content: bytes) -> None:
+    """The first byte says which of the files the others are."""
+    from gdamn.runs.spec import RunSpec
+    from gdamn.using.partitioned.folder import PartitionedRun
+    from gdamn.using.partitioned.infer import infer
+    from gdamn.using.partitioned.predict import predict
+    from gdamn.using.partitioned.refine import refine
+    from gdamn.using.partitioned.suspicious import suspicious
+
+    good = run_files()
+    chosen = sorted(good)[content[0] % len(good)] if content else "networks.safetensors"
+    write_good(folder / "parts")
+    for name, whole in good.items():
+        (folder / "run" / "seed-0" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "run" / "seed-0" / name).write_bytes(content[1:] if name == chosen else whole)
+    spec = RunSpec(str(folder / "parts"), "gdamn", (0,), 0.0, {}, SETTINGS)
+    (folder / "run" / "config.toml").write_text(spec.to_toml(), encoding="utf-8")
+    run = PartitionedRun(folder / "run")
+    predict(run, 0, folder / "labels.csv")
+    refine(run, 0, folder / "refined.csv", top=1)
+    assert len(suspicious(run, 0, 5)["suspicion"]) <= 5
+    infer(run, 0, folder / "again.csv", folder / "parts")
+
+
 TARGETS = [
     Target("stream-nodes-csv", nodes_stream(".csv"), lambda: [PLAIN.encode()], TABLE_WORDS),
     Target("stream-nodes-parquet", nodes_stream(".parquet"), parquet(PLAIN), TABLE_WORDS),
@@ -74,5 +120,11 @@ TARGETS = [
         read_partitioned,
         lambda: [bytes([at]) + part_files()[name] for at, name in enumerate(sorted(part_files()))],
         ("sha256", "first_node", "format", "null", "'<i8'", "'|O'"),
+    ),
+    Target(
+        "partitioned-run",
+        read_run,
+        lambda: [bytes([at]) + run_files()[name] for at, name in enumerate(sorted(run_files()))],
+        ("best_epoch", "temperature", "iteration", "F32", "null", "'<f4'", "PAR1"),
     ),
 ]

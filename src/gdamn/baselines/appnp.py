@@ -35,11 +35,14 @@ class APPNPClassifier(NetworkClassifier):
     settings_class = APPNPSettings
     settings: APPNPSettings
 
+    def network(self, width: int, classes: int) -> APPNP:
+        """The propagator, not yet started."""
+        s = self.settings
+        return APPNP(width, s.hidden, classes, s.layers, s.dropout_hidden, s.steps, s.teleport, batch_norm=False)
+
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The propagator on the plain graph."""
-        s = self.settings
-        sizes = problem.x.width, s.hidden, problem.num_classes, s.layers
-        network = APPNP(*sizes, s.dropout_hidden, s.steps, s.teleport, batch_norm=False)
+        network = self.network(problem.x.width, problem.num_classes)
         network.initialise("xavier", generator)
-        adjacency = replace(gcn_adjacency(problem.structure, problem.device), rate=s.dropout_edges)
+        adjacency = replace(gcn_adjacency(problem.structure, problem.device), rate=self.settings.dropout_edges)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -19,10 +19,14 @@ class GCNClassifier(NetworkClassifier):
     settings_class = NetworkSettings
     settings: NetworkSettings
 
+    def network(self, width: int, classes: int) -> GCN:
+        """The propagator, not yet started."""
+        s = self.settings
+        return GCN([width], s.hidden, classes, s.layers, s.dropout_hidden, batch_norm=False)
+
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The paper's propagator on the plain graph."""
-        s = self.settings
-        network = GCN([problem.x.width], s.hidden, problem.num_classes, s.layers, s.dropout_hidden, batch_norm=False)
+        network = self.network(problem.x.width, problem.num_classes)
         network.initialise("xavier", generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -55,9 +55,13 @@ class SGCClassifier(NetworkClassifier):
     settings_class = SGCSettings
     settings: SGCSettings
 
+    def network(self, width: int, classes: int) -> SGC:
+        """The linear map, not yet started."""
+        return SGC(width, classes, self.settings.steps)
+
     def build(self, problem: Problem, generator: torch.Generator) -> tuple[nn.Module, Forward]:
         """The linear map on the plain graph."""
-        network = SGC(problem.x.width, problem.num_classes, self.settings.steps)
+        network = self.network(problem.x.width, problem.num_classes)
         network.body.initialise("xavier", generator)
         adjacency = gcn_adjacency(problem.structure, problem.device)
         return network, lambda key: network(adjacency, [problem.x], key)

@@ -11,6 +11,7 @@ from ..text import safe_json
 from . import display
 
 if TYPE_CHECKING:
+    from ..using.partitioned.folder import PartitionedRun
     from ..using.run_folder import RunFolder
 
 
@@ -29,6 +30,17 @@ def run_folder(run: Path, data_root: Path | None = None) -> RunFolder:
     from ..using.run_folder import RunFolder
 
     return RunFolder(run, data_root)
+
+
+def partitioned_run(run: Path, data_root: Path | None = None) -> PartitionedRun | None:
+    """The folder of a run on a partitioned graph; None for every other one."""
+    from ..runs.partitioned.files import is_partitioned
+
+    if not is_partitioned(run):
+        return None
+    from ..using.partitioned.folder import PartitionedRun
+
+    return PartitionedRun(run, data_root)
 
 
 def check_written(out: Path | None, suffixes: Sequence[str], force: bool, run: Path, *read: Path | None) -> None:

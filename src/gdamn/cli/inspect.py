@@ -13,6 +13,7 @@ from ..data.progress import Progress, silent
 from ..errors import ConfigError
 from ..runs.outputs import check_output
 from ..runs.text import percent
+from ..system.folders import is_parts
 from . import display, progress
 from . import file_options as files
 from .options import DataRoot
@@ -89,7 +90,7 @@ def inspected(name: str, reading: dict[str, Any], data_root: Path | None, progre
     from ..inspect.facts import collect
     from ..inspect.warnings import warnings
 
-    if is_path(name):
+    if is_path(name) or is_parts(name):
         from ..inspect.files import file_facts
 
         facts = file_facts(Path(name), reading, progress)

@@ -131,6 +131,10 @@ class ProgressView:
                 ended.total = ended.done
         return self._tasks[name]
 
+    def parts(self, what: str, done: int, total: int) -> None:
+        """Show how many parts of a graph are gone through."""
+        self.show(f"{what} {done}/{total}", done, total)
+
     def reading(self, what: str, done: int, total: int) -> None:
         """Show how far a file is read; without a terminal nothing is shown, because no epoch has begun."""
         self.show(f"{what} {percent(done / max(total, 1))}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError
-from .finished_run import check_written, echo_json, run_folder, working
+from .finished_run import check_written, echo_json, partitioned_run, run_folder, working
 from .options import AsJson, DataRoot, Force, Run, Seed
+from .progress import ProgressView
 from .root import app, reporting
+
+if TYPE_CHECKING:
+    from ..using.partitioned.folder import PartitionedRun
 
 
 @app.command(
@@ -51,6 +55,25 @@ def refine(
         from ..estimators.selection import Condition
 
         Condition.parse(keep)
+    in_parts = partitioned_run(run, data_root)
+    asked: dict[str, Any] = {"run": str(run), "keep": keep, "top": top, "add": add}
+    if in_parts is not None:
+        report = {**asked, **refine_parts(in_parts, seed, out, asked, force), "written": str(out)}
+    else:
+        report = {**asked, **refine_whole(run, seed, out, asked, data_root, force), "written": str(out)}
+    if as_json:
+        echo_json(report)
+        return
+    from .results_view import show_refined
+
+    show_refined(report)
+
+
+def refine_whole(
+    run: Path, seed: int | None, out: Path, asked: dict[str, Any], data_root: Path | None, force: bool
+) -> dict[str, Any]:
+    """Refine the graph of a run, which is in memory."""
+    keep, top, add = (asked[name] for name in ("keep", "top", "add"))
     with working("refining"):
         from ..estimators.chosen_epoch import sentence_of
         from ..using import refine as refinement
@@ -64,11 +87,27 @@ def refine(
         else:
             refined = refinement.refine(model, graph, keep, top)
         refinement.write_refined(out, refined, folder.predictions(chosen))
-    asked = {"run": str(run), "seed": chosen, "keep": keep, "top": top, "add": add}
-    report = {**asked, **refined.report(), "written": str(out), "labels_before_em": sentence_of(model)}
-    if as_json:
-        echo_json(report)
-        return
-    from .results_view import show_refined
+        return {"seed": chosen, **refined.report(), "labels_before_em": sentence_of(model)}
 
-    show_refined(report)
+
+def refine_parts(
+    run: PartitionedRun, seed: int | None, out: Path, asked: dict[str, Any], force: bool
+) -> dict[str, Any]:
+    """Refine a partitioned graph, a part at a time."""
+    from ..runs.tables import TABLES
+
+    if asked["add"] is not None:
+        raise ConfigError(
+            f"'{run.path}' was trained on a partitioned graph, to which no edges are added; leave out --add."
+        )
+    if out.suffix.lower() not in TABLES:
+        raise ConfigError(
+            f"'{run.path}' was trained on a partitioned graph, which is refined as a table: .csv or .parquet."
+        )
+    check_written(out, TABLES, force, run.path)
+    with ProgressView(first="refining") as view:
+        from ..using.partitioned.refine import refine as refined
+
+        chosen = run.choose_seed(seed)
+        found = refined(run, chosen, out, asked["keep"], asked["top"], view.parts)
+        return {"seed": chosen, **found, "labels_before_em": run.labels_before_em(chosen)}

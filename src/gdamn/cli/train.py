@@ -138,7 +138,7 @@ def chosen_method(
 
 
 def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_json: bool) -> None:
-    """Print a finished run, and write its page; that of a partitioned graph would need all of it."""
+    """Print a finished run, and write its page."""
     from ..system.io import to_json
     from .report import report_of_training
 
@@ -146,8 +146,7 @@ def show_run(summary: dict[str, Any], folder: Path, data_root: Path | None, as_j
         display.print_json(to_json(summary, indent=2))
     else:
         display.show_summary(summary, str(folder))
-    if not is_parts(summary["dataset"]):
-        report_of_training(folder, data_root, quiet=as_json)
+    report_of_training(folder, data_root, quiet=as_json)
     if not as_json:
         display.show_written(folder)
 

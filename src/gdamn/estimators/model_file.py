@@ -88,7 +88,7 @@ def _wrong_type(header: dict[str, Any]) -> str:
     if not all(isinstance(record, dict) for record in header["history"]):
         return "its history is not a list of epochs"
     for record in (*header["history"], header["best_epoch"]):
-        if type(record.get("iteration", 0)) is not int or not isinstance(record.get("phase", ""), str):
+        if not is_epoch(record):
             return "an epoch of its history tells no iteration or phase"
     if not _is_cross_fitted(header["best_epoch"]):
         return "what its chosen epoch tells of cross-fitting can't be"
@@ -110,12 +110,20 @@ def _wrong_later(header: dict[str, Any]) -> str:
         features is None or not all(isinstance(graph.get(key, {}), dict) for key in KEPT_OF_GRAPH)
     ):
         return "what it tells of its graph can't be"
-    if temperature is None:
-        return ""
+    return "" if temperature is None or is_temperature(temperature) else "its temperature can't be"
+
+
+def is_epoch(record: dict[str, Any]) -> bool:
+    """Whether a record of an epoch tells its iteration and phase as records do, where it tells them."""
+    return type(record.get("iteration", 0)) is int and isinstance(record.get("phase", ""), str)
+
+
+def is_temperature(temperature: dict[str, Any]) -> bool:
+    """Whether plain data describe a temperature (:class:`gdamn.model.temperature.Temperature`)."""
     typed = temperature.keys() == TEMPERATURE.keys() and all(
         type(temperature[name]) in kinds for name, kinds in TEMPERATURE.items()
     )
-    return "" if typed and 1e-3 < temperature["value"] < 1e6 else "its temperature can't be"
+    return typed and 1e-3 < temperature["value"] < 1e6
 
 
 def _is_cross_fitted(best: dict[str, Any]) -> bool:

@@ -58,14 +58,15 @@ class Predictions:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The same, and one probability per class."""
-        names = self.graph.class_names
-        titles = [f"probability_{name}" for name in names]
-        if len(set(titles)) < len(titles):
-            titles = [f"probability_{at}_{name}" for at, name in enumerate(names)]
-        return {
-            **self.short_columns(),
-            **{title: self.probabilities[:, at] for at, title in enumerate(titles)},
-        }
+        return {**self.short_columns(), **probability_columns(self.probabilities, self.graph.class_names)}
+
+
+def probability_columns(probabilities: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """A column per class, from probabilities [N, C]; numbered where two classes have one name."""
+    titles = [f"probability_{name}" for name in names]
+    if len(set(titles)) < len(titles):
+        titles = [f"probability_{at}_{name}" for at, name in enumerate(names)]
+    return {title: probabilities[:, at] for at, title in enumerate(titles)}
 
 
 def likeliest(probabilities: NDArray[Any]) -> NDArray[np.int64]:

@@ -72,13 +72,23 @@ def chosen_entries(
         raise ConfigError(f"top is {top!r}; it must be a whole number.")
     if top is not None and top < 1:
         raise ConfigError(f"top is {top}; each node keeps at least 1 edge.")
-    if keep is not None:
-        chosen = Condition.parse(keep).holds(weights)
-    elif top is not None:
-        chosen = highest(index[1], weights["stable"], top)
-    else:
+    if keep is None and top is None:
         return np.ones(index.shape[1], dtype=bool)
+    chosen = own_choice(index[1], weights, keep, top)
     return chosen if directed else either_way(chosen, index, num_nodes)
+
+
+def own_choice(
+    rows: NDArray[Any], weights: Mapping[str, NDArray[Any]], keep: str | None, top: int | None
+) -> NDArray[np.bool_]:
+    """[E] the entries that their own row keeps, by ``keep`` or by ``top``; all without both.
+
+    Args:
+        rows: [E] the row of each entry; entries of a row stand together.
+    """
+    if keep is not None:
+        return Condition.parse(keep).holds(weights)
+    return np.ones(len(rows), dtype=bool) if top is None else highest(rows, weights["stable"], top)
 
 
 def highest(rows: NDArray[Any], values: NDArray[Any], count: int) -> NDArray[np.bool_]:

@@ -120,8 +120,23 @@ def attention(model: NodeClassifier, purpose: str) -> dict[str, NDArray[np.float
     """The model's edge weights; an error that says why there are none."""
     weights = model.edge_weights_
     if weights is None:
-        raise GraphError(
-            f"This model of method '{model.method}' has no attention to {purpose}; train gdamn or gdamn-plus "
-            "(with hard or soft attention, and not with em_iterations=0)."
-        )
+        raise no_attention(model.method, purpose)
     return weights
+
+
+def no_attention(method: str, purpose: str) -> GraphError:
+    """What is wrong where a model's edge weights are asked for, and it has none."""
+    return GraphError(
+        f"This model of method '{method}' has no attention to {purpose}; train gdamn or gdamn-plus "
+        "(with hard or soft attention, and not with em_iterations=0)."
+    )
+
+
+def differing(probabilities: NDArray[Any], a: NDArray[Any], b: NDArray[Any], block: int = 100_000) -> NDArray[Any]:
+    """[P] 1 - Σ_c P(a is c) P(b is c), in double; in blocks, to spare the memory."""
+    result = np.empty(len(a))
+    for at in range(0, len(a), block):
+        part = slice(at, at + block)
+        ends = (probabilities[nodes[part]].astype(np.float64) for nodes in (a, b))
+        result[part] = 1 - np.einsum("pc,pc->p", *ends)
+    return np.maximum(result, 0.0)

@@ -52,14 +52,14 @@ class Extension:
 
 def like(graph: Graph, older: Graph) -> Any:
     """The graph's features, sparse or dense as those of the older graph are."""
-    return as_held(graph.features, older)
+    return as_held(graph.features, older.is_sparse)
 
 
-def as_held(features: Any, older: Graph) -> Any:
-    """Features, sparse or dense as those of a graph are."""
-    if bool(sp.issparse(features)) == older.is_sparse:
+def as_held(features: Any, sparse: bool) -> Any:
+    """Features, sparse or dense."""
+    if bool(sp.issparse(features)) == sparse:
         return features
-    return sp.csr_array(features) if older.is_sparse else features.toarray()
+    return sp.csr_array(features) if sparse else features.toarray()
 
 
 def known_nodes(graph: Graph, older: Graph) -> Ints:
@@ -101,7 +101,7 @@ def joined(
         edges: [2, E] by these numbers; weights: [E], or None where all are 1.
     """
     n, total = older.num_nodes, max(older.num_nodes, int(rows.max(initial=-1)) + 1)
-    x = as_held(features, older)
+    x = as_held(features, older.is_sparse)
     old = np.flatnonzero(rows < n)
     changed = old[differing(x[old], older.features[rows[old]])] if len(old) else old
     take = np.concatenate([np.arange(n), n + np.flatnonzero(rows >= n)])

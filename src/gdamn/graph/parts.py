@@ -109,11 +109,7 @@ class Part:
         path = self.folder / f"{name}.npy"
         if name not in self.arrays:
             raise DataError(f"'{self.folder}' has no array '{name}'.")
-        reading.check_kind(path)
-        try:
-            array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError) as problem:
-            raise DataError(f"'{path}' can't be read ({type(problem).__name__}); {AGAIN}.") from None
+        array = mapped_array(path, AGAIN)
         if name == "node_ids" and array.dtype.kind not in "iuUf":
             raise DataError(f"'{path}' holds {array.dtype}, which can't name nodes; {AGAIN}.")
         if name != "node_ids" and array.dtype.str not in _KINDS[name]:
@@ -194,6 +190,16 @@ class PartitionedGraph:
         kinds = {"sparse": self.is_sparse, "directed": self.directed, "weighted": self.weighted}
         facts += [f"{name}=True" for name, there in kinds.items() if there]
         return f"PartitionedGraph({', '.join(facts)})"
+
+
+def mapped_array(path: Path, again: str) -> NDArray[Any]:
+    """The array in a .npy file, mapped read-only; ``again`` says what to do about one that can't be read."""
+    reading.check_kind(path)
+    try:
+        array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError, MemoryError, OverflowError) as problem:
+        raise DataError(f"'{path}' can't be read ({type(problem).__name__}); {again}.") from None
+    return array
 
 
 def part_folder(folder: Path, number: int) -> Path:

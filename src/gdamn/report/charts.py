@@ -242,6 +242,22 @@ def hard_chart(histogram: NDArray[np.int64]) -> Markup:
         return svg("hard", "Histogram of the hard attention of edges within a class and between classes")
 
 
+def histogram_chart(counts: NDArray[np.int64], name: str, what: str, things: str, cut: float | None = None) -> Markup:
+    """The share of some things in each of equally wide bins from 0 to 1; a line where they are cut."""
+    shares, bins = counts / max(counts.sum(), 1), len(counts)
+    with chart(3.3) as (axes, svg):
+        axes.bar((np.arange(bins) + 0.5) / bins, 100 * shares, width=0.85 / bins, color=INKS["first"])
+        if cut is not None:
+            axes.axvline(cut, color=INKS["ink"], lw=1.2, ls=(0, (2, 2)), label="cut below")
+            axes.figure.legend(loc="outside lower left")
+        axes.set_xlim(0, 1)
+        axes.set_xlabel(what)
+        axes.set_ylabel(f"share of the {things}, %")
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        return svg(name, f"Histogram of the {what} of {int(counts.sum()):,} {things}")
+
+
 def reference_chart(rows: Sequence[tuple[str, float, tuple[float, float], bool]]) -> Markup:
     """A row per method: accuracy and interval; a line at the best simple one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +83,7 @@ class EdgeCounts:
         within, within_cut: those that join two known labels of the same class.
         between, between_cut: those that join two known labels of different classes.
         histogram: [2, HARD_BINS] edges within and between classes by their hard attention.
+        all_edges: [HARD_BINS] the same of all edges.
     """
 
     edges: int
@@ -92,24 +93,32 @@ class EdgeCounts:
     between: int
     between_cut: int
     histogram: Ints
+    all_edges: Ints
 
     @classmethod
     def of(cls, graph: Graph, hard: NDArray[Any]) -> EdgeCounts:
         """Count the edges of a graph by their hard attention."""
         at = pairs(graph)
-        value = both_ways(graph, hard, at)
+        return cls.of_ends(both_ways(graph, hard, at), graph.labels[graph.rows[at]], graph.labels[graph.indices[at]])
+
+    @classmethod
+    def of_ends(cls, value: Floats, a: NDArray[Any], b: NDArray[Any]) -> EdgeCounts:
+        """Count edges of this hard attention [P] between nodes of these labels [P], -1 for unknown ones."""
         cut = value < CUT_BELOW
-        a, b = graph.labels[graph.rows[at]], graph.labels[graph.indices[at]]
         known = (a >= 0) & (b >= 0)
         within, between = known & (a == b), known & (a != b)
         bins = np.minimum((value * HARD_BINS).astype(int), HARD_BINS - 1)
         histogram = np.stack([np.bincount(bins[which], minlength=HARD_BINS) for which in (within, between)])
         return cls(
-            edges=len(at),
+            edges=len(value),
             cut=int(cut.sum()),
             within=int(within.sum()),
             within_cut=int((cut & within).sum()),
             between=int(between.sum()),
             between_cut=int((cut & between).sum()),
             histogram=histogram,
+            all_edges=np.bincount(bins, minlength=HARD_BINS),
         )
+
+    def __add__(self, other: EdgeCounts) -> EdgeCounts:
+        return EdgeCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import OutputError
 from ..estimators.calibration import Calibration
 from ..model.temperature import ENOUGH
+from ..runs.partitioned.files import is_partitioned
 from ..runs.spec import folder_name
 from ..system import io
 from ..system.extras import need
@@ -71,12 +72,14 @@ def write_run(
         pictures: PNG or SVG files of the map, to be written as well.
     """
     need("A page", "matplotlib")
+    if is_partitioned(folder):
+        from .partitioned import write_partitioned
+
+        return write_partitioned(folder, target, data_root, seed, {"--node": nodes, "--name": name, "--map": pictures})
     for path in pictures:
         check_suffix(path)
     run = RunFolder(folder, data_root)
-    page = target or folder / "report.html"
-    if page.is_dir():
-        raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
+    page = page_of(folder, target)
     explored_seed = run.best_seed(seed)
     names = node_names(run, name)
     explored: SeedFit | None = None
@@ -91,6 +94,14 @@ def write_run(
     io.write_text(page, make_page(run, results, shown, page, nodes))
     for path in pictures:
         write_picture(path, shown, make_map(explored, select(shown, Budget(), ())))
+    return page
+
+
+def page_of(folder: Path, target: Path | None) -> Path:
+    """Where the page goes."""
+    page = target or folder / "report.html"
+    if page.is_dir():
+        raise OutputError(f"Can't write '{page}': a folder of that name stands there; choose another -o.")
     return page
 
 
@@ -130,7 +141,7 @@ def make_page(run: RunFolder, results: Sequence[SeedResult], shown: Shown, page:
         "overview": overview.overview(run, fit),
         "settings": overview.settings(run),
         "seeds": sections.seeds(run),
-        "classes": sections.classes(run, results, fit),
+        "classes": sections.classes(run, results, fit.graph.class_names),
         "reference": simple_methods.reference(run),
         "caveat": sections.caveat(results),
         "evaluated": EVALUATED.get(fit.evaluated, ""),

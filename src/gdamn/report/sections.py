@@ -19,7 +19,7 @@ from .text import number, visible, whole
 if TYPE_CHECKING:
     from ..using.run_folder import RunFolder
     from .run import SeedResult
-    from .seed_fit import SeedFit
+    from .seed_fit import Learned
 
 MOST_CLASSES = 60
 """Classes that a matrix shows: of more than that, the most frequent ones."""
@@ -145,7 +145,7 @@ def pooled(results: Sequence[SeedResult]) -> Calibration | None:
     return sum(known[1:], known[0]) if known and len(known) == len(results) else None
 
 
-def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
+def classes(run: RunFolder, results: Sequence[SeedResult], names: Sequence[str]) -> dict[str, Any] | None:
     """Precision and recall by class, confusion and calibration; None where no label was held out.
 
     Of the labels that it has learned, a model is mostly right, which tells nothing.
@@ -155,9 +155,9 @@ def classes(run: RunFolder, results: Sequence[SeedResult], fit: SeedFit) -> dict
         return None
     bins = pooled(results)
     return {
-        "table": class_table(known, fit.graph.class_names),
+        "table": class_table(known, names),
         "recall": recall_table(run.summary.get("recall", {})),
-        "confusion": confusion_chart(np.sum(known, axis=0), fit.graph.class_names),
+        "confusion": confusion_chart(np.sum(known, axis=0), names),
         "calibration": None if bins is None else calibration(bins),
     }
 
@@ -251,7 +251,7 @@ def calibration(bins: Calibration) -> Chart:
     return Chart("Calibration", charts.calibration_chart(bins), text, numbers)
 
 
-def learning(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | None:
+def learning(results: Sequence[SeedResult], fit: Learned) -> dict[str, Any] | None:
     """Accuracy and loss over the epochs; None where the method has none."""
     others = [result.history for result in results if result.seed != fit.seed]
     curves = (
@@ -271,7 +271,7 @@ def learning(results: Sequence[SeedResult], fit: SeedFit) -> dict[str, Any] | No
     return {"charts": chart_list, "chosen": chosen_epoch(fit), "phases": len(phases), "starts": starts}
 
 
-def chosen_epoch(fit: SeedFit) -> str:
+def chosen_epoch(fit: Learned) -> str:
     """The chosen epoch in words; empty where none is recorded."""
     best = fit.best
     if "epoch" not in best:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,26 @@ if TYPE_CHECKING:
 
 EVALUATED = {"test": "test", "val": "validation", "train": "training"}
 """The node sets that a report may speak of, the best one first, and how they are called."""
+
+
+class Learned(Protocol):
+    """What learning curves are drawn from; those of :class:`SeedFit`, or of a fit whose graph isn't in memory."""
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+
+    @property
+    def temperature(self) -> Temperature:
+        """What calibrated the confidence."""
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """A record per epoch."""
+
+    @property
+    def best(self) -> Mapping[str, Any]:
+        """The one that was chosen."""
 
 
 @dataclass(frozen=True)

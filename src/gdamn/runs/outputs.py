@@ -11,6 +11,7 @@ from ..data.files import is_path
 from ..errors import OutputError
 from ..system import folders, io
 from .decided import LOG
+from .partitioned.files import KINDS, NETWORKS
 from .run import RUN_FILES, SEED_FILES
 from .store import FOLDER
 
@@ -89,5 +90,6 @@ def _whole(path: Path) -> Path:
 def is_ours(path: Path) -> bool:
     """Whether a path, seen from the folder of a run, is one that gdamn uses: a mark, a model, a checkpoint, a table."""
     first, *rest = path.parts
-    of_seed = len(rest) == 1 and rest[0] in SEED_FILES and re.fullmatch(r"seed-\d+", first) is not None
+    kept = (len(rest) == 1 and rest[0] in (*SEED_FILES, NETWORKS)) or (len(rest) == 2 and rest[0] in KINDS)
+    of_seed = kept and re.fullmatch(r"seed-\d+", first) is not None
     return of_seed or first == FOLDER or (not rest and first in (*RUN_FILES, LOG, folders.MARKER, folders.LOCK))

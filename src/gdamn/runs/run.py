@@ -29,6 +29,7 @@ from . import answers, class_scores, failures, pool, seed_records
 from .confidence import confidence_warning
 from .decided import check_log, keep_log, record_of, with_decisions
 from .execution import DEFAULT, Execution
+from .partitioned import files as part_files
 from .planted import noise_report as noise_report
 from .pool import Progress, SeedProgress
 from .reference.of_run import known_start, of_run, start_record
@@ -252,6 +253,8 @@ def write_seed(folder: Path, graph: Graph, estimator: NodeClassifier) -> None:
         (folder.parent / "summary.json").unlink(missing_ok=True)
     if weights is None:
         (folder / "edges.csv").unlink(missing_ok=True)
+    part_files.forget(folder)
+    (folder / part_files.NETWORKS).unlink(missing_ok=True)
 
 
 def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -118,20 +118,26 @@ def write_jsonl(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write equally long columns at once; floats with six digits, names quoted where they need it.
+    """Write equally long columns at once; floats with six digits, names quoted where they need it."""
+    write_csv_blocks(path, [columns])
 
-    The text is made block by block, because the edges of a large graph are millions of rows.
+
+def write_csv_blocks(path: Path, blocks: Iterable[Mapping[str, NDArray[Any]]]) -> None:
+    """The same of columns that come in blocks of rows.
+
+    The text of each is made some rows at a time, because the edges of a large graph are millions of rows.
     """
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1:
-        raise ValueError(f"columns of different lengths: {sorted(lengths)}")
-    rows = lengths.pop() if lengths else 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(_UnixLines(file), lineterminator="\r\n")
-        writer.writerow(columns)
-        for start in range(0, rows, CSV_BLOCK):
-            block = slice(start, start + CSV_BLOCK)
-            writer.writerows(zip(*(_as_text(column[block]) for column in columns.values()), strict=True))
+        for number, columns in enumerate(blocks):
+            lengths = {len(column) for column in columns.values()}
+            if len(lengths) > 1:
+                raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+            if number == 0:
+                writer.writerow(columns)
+            for start in range(0, max(lengths, default=0), CSV_BLOCK):
+                block = slice(start, start + CSV_BLOCK)
+                writer.writerows(zip(*(_as_text(column[block]) for column in columns.values()), strict=True))
 
 
 def append_text(path: Path, line: str, header: str, complete: Callable[[str], str]) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.weighted_edges import differing
+
 if TYPE_CHECKING:
     from ..graph.graph import Graph
     from ..model.fitted_state import FittedState
@@ -57,7 +59,7 @@ def suspects(graph: Graph, probabilities: NDArray[Any], state: FittedState, most
             doubt = doubt_of(state.lot[at], doubt, judged[1][at])
         order = np.argsort(-doubt, kind="stable")[:most]  # the probabilities themselves may be 1 in many places
         return Suspects(at[order], sigmoid(doubt[order]), differ[order])
-    suspicion = differ if labels is None else differing(labels.astype(np.float64), *ends)
+    suspicion = differ if labels is None else differing(labels, *ends)
     order = np.argsort(-suspicion, kind="stable")[:most]
     return Suspects(at[order], suspicion[order], differ[order])
 
@@ -109,12 +111,3 @@ def known_or_predicted(graph: Graph, probabilities: NDArray[Any]) -> Floats:
     known = np.array(probabilities, dtype=np.float64)
     known[graph.train_mask] = np.eye(graph.num_classes)[graph.labels[graph.train_mask]]
     return known
-
-
-def differing(probabilities: Floats, a: NDArray[Any], b: NDArray[Any], block: int = 100_000) -> Floats:
-    """[P] 1 - Σ_c P(a is c) P(b is c); in blocks, to spare the memory."""
-    result = np.empty(len(a))
-    for at in range(0, len(a), block):
-        part = slice(at, at + block)
-        result[part] = 1 - np.einsum("pc,pc->p", probabilities[a[part]], probabilities[b[part]])
-    return np.maximum(result, 0.0)

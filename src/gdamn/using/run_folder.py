@@ -13,6 +13,7 @@ from ..estimators.model_file import read_model
 from ..model.fitted_state import WEIGHTS
 from ..runs import run as runs
 from ..runs.decided import at_hand
+from ..runs.partitioned.files import is_partitioned
 from ..runs.result_file import check_result
 from ..runs.spec import RunSpec
 from ..system.reading import is_there, read_json
@@ -87,6 +88,11 @@ class RunFolder:
         """The seeds whose models are in the folder, in order."""
         folders = [folder.name for folder in self._config().parent.glob("seed-*") if (folder / MODEL).is_file()]
         seeds = sorted(int(match[1]) for match in (re.fullmatch(r"seed-(\d+)", name) for name in folders) if match)
+        if not seeds and is_partitioned(self.path):
+            raise ConfigError(
+                f"'{self.path}' was trained on a partitioned graph, and this needs a whole graph in memory; use "
+                "gdamn predict, refine, edges or report, or train on a whole graph (gdamn train big.graph)."
+            )
         if not seeds:
             raise DataError(f"The run '{self.path}' has no model (seed-N/{MODEL}); train it again.")
         return seeds

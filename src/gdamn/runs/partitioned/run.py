@@ -1,8 +1,6 @@
 """One seed of a run on a partitioned graph, by every rank alike; what all nodes decide comes by collectives.
 
-seed-0/predictions/part-00000.parquet   node, predicted, confidence, split; by the rank that has the part
-seed-0/edges/part-00000.parquet         source, target, hard, soft, stable; where p took part
-seed-0/history.jsonl, networks.safetensors      by rank 0
+Every rank writes the files of its parts (files.py), rank 0 the history and the networks.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from ...graph.parts import PartitionedGraph
 from ...system import folders, io
 from .. import failures, seed_records
 from ..spec import RunSpec
+from .files import NETWORKS, forget
 
 if TYPE_CHECKING:
     from ...estimators.base import NodeClassifier
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from ...fit.training import Watch
     from ..pool import SeedProgress
 
-FILES = ("history.jsonl", "networks.safetensors")
+FILES = ("history.jsonl", NETWORKS)
 """What rank 0 writes of a seed."""
 
 
@@ -139,14 +138,20 @@ def _write(folder: Path, graph: PartitionedGraph, estimator: NodeClassifier, fit
 
     from safetensors.numpy import save
 
-    from .writing import temperature_of_all, write_edges, write_predictions
+    from .writing import temperature_of_all, write_edges, write_nodes
 
     share = fit.problem.share
     assert share is not None
     temperature = temperature_of_all(fit)
-    write_predictions(folder / "predictions", graph, fit, temperature.value)
-    write_edges(folder / "edges", graph, fit)
+    there = {"pseudo_labels": fit.pseudo_labels is not None, "edges": fit.weighs_edges}
+    kinds = ["predictions", "probabilities", *(kind for kind, known in there.items() if known)]
+    (folder.parent / "summary.json").unlink(missing_ok=True)  # from now on it tells of other files
+    forget(folder, len(graph.parts), kinds)
+    write_nodes(folder, graph, fit, temperature.value)
+    write_edges(folder, graph, fit)
     if share.group.leads:
+        for name in ("model.gdamn", "predictions.csv", "edges.csv"):
+            (folder / name).unlink(missing_ok=True)  # of a run on a whole graph
         networks = {name: value.cpu().numpy() for name, value in fit.networks.items()}
         head = {
             "method": estimator.method,
@@ -156,6 +161,6 @@ def _write(folder: Path, graph: PartitionedGraph, estimator: NodeClassifier, fit
             "temperature": dataclasses.asdict(temperature),
             "digest": graph.digest,
         }
-        io.write_bytes(folder / "networks.safetensors", save(networks, metadata={"gdamn": json.dumps(head)}))
+        io.write_bytes(folder / NETWORKS, save(networks, metadata={"gdamn": json.dumps(head)}))
         io.write_jsonl(folder / "history.jsonl", fit.watch.history)
     share.group.total(torch.zeros(1))  # nobody goes on before all have written

@@ -1,4 +1,4 @@
-"""What each rank writes of its parts: predictions and weights of the edges, as one Parquet file per part."""
+"""What each rank writes of its parts: predictions, probabilities and weights of edges, a file per part (files.py)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ...estimators.weighted_edges import differing
 from ...graph.parts import Part, PartitionedGraph
 from ...model.temperature import Temperature, fit_temperature, scaled
+from ...system import io
 from ..tables import write_table
+from .files import part_file
 
 if TYPE_CHECKING:
     from ...fit.domains.ranks.halo import HaloPattern
@@ -20,11 +23,6 @@ if TYPE_CHECKING:
 
 MOST_NODES = 65_536
 """Validation nodes that calibrate the confidence, at most: the first of each rank."""
-
-
-def part_file(folder: Path, part: Part) -> Path:
-    """The table of a part."""
-    return folder / f"part-{part.number:05d}.parquet"
 
 
 def temperature_of_all(fit: PartsFit) -> Temperature:
@@ -40,23 +38,33 @@ def temperature_of_all(fit: PartsFit) -> Temperature:
     return fit_temperature(probabilities.cpu().numpy(), labels.cpu().numpy())
 
 
-def write_predictions(folder: Path, graph: PartitionedGraph, fit: PartsFit, temperature: float) -> None:
-    """Of each node its id, class, confidence and split."""
+def write_nodes(folder: Path, graph: PartitionedGraph, fit: PartsFit, temperature: float) -> None:
+    """Of each node its id, class, confidence and split; its probabilities by q; its pseudo-label."""
     names, first = np.array(graph.class_names), fit.problem.parts[0].first_node
-    everyone = fit.probabilities
+    everyone, labels = fit.probabilities, fit.pseudo_labels
     for part in fit.problem.parts:
         begin = part.first_node - first
-        probabilities = everyone[begin : begin + part.num_nodes].cpu().numpy()
+        own = slice(begin, begin + part.num_nodes)
+        probabilities = everyone[own].cpu().numpy()
         columns = {
             "node": np.array(part.array("node_ids")),
             "predicted": names[probabilities.argmax(1)],
             "confidence": scaled(probabilities, temperature).max(1).astype(np.float32),
-            "split": _splits(part),
+            "split": splits_of(part),
         }
-        write_table(part_file(folder, part), columns)
+        write_table(part_file(folder, "predictions", part.number), columns)
+        _write_array(part_file(folder, "probabilities", part.number), probabilities)
+        if labels is not None:
+            _write_array(part_file(folder, "pseudo_labels", part.number), labels[own].cpu().numpy())
 
 
-def _splits(part: Part) -> NDArray[Any]:
+def _write_array(path: Path, array: NDArray[Any]) -> None:
+    with io.replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, np.ascontiguousarray(array, np.float32), allow_pickle=False)
+
+
+def splits_of(part: Part) -> NDArray[np.str_]:
+    """[n] train, val, test or none."""
     split = np.full(part.num_nodes, "none", "U5")
     for name in ("train", "val", "test"):
         split[part.array(f"{name}_mask")] = name
@@ -64,16 +72,22 @@ def _splits(part: Part) -> NDArray[Any]:
 
 
 def write_edges(folder: Path, graph: PartitionedGraph, fit: PartsFit) -> None:
-    """Of each entry the ids of its ends and its attention; nothing where the chosen epoch has none."""
-    weights = fit.edge_weights()
-    if not weights:
+    """Of each entry the ids of its ends, its attention, and how suspicious it is; nothing without attention.
+
+    The suspicion is that of :func:`gdamn.using.ranking.suspects`: P(the ends' labels differ) by the pseudo-labels.
+    """
+    weights, labels = fit.edge_weights(), fit.pseudo_labels
+    if not weights or labels is None:
         return
     ids = ids_of_columns(fit)
+    everyone = fit.problem.structure.pattern.extended(labels).cpu().numpy()
     kept = {name: weights.pop(name).cpu().numpy() for name in ("hard", "soft", "stable")}
     weights.clear()
     for part, targets, sources, entries in _part_entries(fit):
         columns = {"source": ids[sources], "target": ids[targets]}
-        write_table(part_file(folder, part), columns | {name: values[entries] for name, values in kept.items()})
+        columns |= {name: values[entries] for name, values in kept.items()}
+        columns["suspicion"] = differing(everyone, targets, sources)
+        write_table(part_file(folder, "edges", part.number), columns)
 
 
 def _part_entries(

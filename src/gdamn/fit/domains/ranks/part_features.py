@@ -37,16 +37,16 @@ def own_features(
     parts: Sequence[Part], graph: PartitionedGraph, s: Trainable, device: torch.device, group: Group
 ) -> Block:
     """The normalised features of the rank's nodes [n, F], dense or sparse."""
-    scaled = _normaliser(parts, graph, s.normalize, group)
+    scaled = normaliser(parts, graph, s.normalize, group)
     n, width = sum(part.num_nodes for part in parts), graph.num_features
     if not graph.is_sparse:
         dense = torch.empty(n, width)
         begin = 0
-        for x in _features(parts, graph):
+        for x in features_of(parts, graph):
             dense[begin : begin + len(x)] = torch.from_numpy(np.ascontiguousarray(scaled(x), np.float32))
             begin += len(x)
         return Block(width, s.dropout_input, dense=dense.to(device))
-    blocks = [scaled(x) for x in _features(parts, graph)]
+    blocks = [scaled(x) for x in features_of(parts, graph)]
     whole = sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     pattern = Pattern.from_csr(whole.indptr, whole.indices, whole.shape)
     values = torch.from_numpy(np.ascontiguousarray(whole.data, np.float32)).to(device)
@@ -55,7 +55,7 @@ def own_features(
     return Block(width, s.dropout_input, pattern=pattern, values=values)
 
 
-def _features(parts: Sequence[Part], graph: PartitionedGraph) -> Iterator[Any]:
+def features_of(parts: Sequence[Part], graph: PartitionedGraph) -> Iterator[Any]:
     """The features of each part as they were given, in memory."""
     for part in parts:
         if graph.is_sparse:
@@ -65,19 +65,19 @@ def _features(parts: Sequence[Part], graph: PartitionedGraph) -> Iterator[Any]:
             yield np.array(part.array("features"), np.float32)
 
 
-def _normaliser(parts: Sequence[Part], graph: PartitionedGraph, how: str, group: Group) -> Callable[[Any], Any]:
+def normaliser(parts: Sequence[Part], graph: PartitionedGraph, how: str, group: Group) -> Callable[[Any], Any]:
     """What makes a part's features those of the setting ``normalize``, as gdamn.graph.normalisation does of all."""
     if how == "binary":
         return lambda x: normalized(x, "binary")
     size = lengths if how == "unit" else sums
     if how in ("auto", "unit"):
-        mine = reduce(Scale.with_rows, map(Scale.of, _features(parts, graph)), Scale())
+        mine = reduce(Scale.with_rows, map(Scale.of, features_of(parts, graph)), Scale())
         how = reduce(Scale.with_rows, (Scale(*other) for other in group.ask_all(list(mine)))).normalisation
     if how == "none" or graph.num_features == 0:
         return lambda x: x
     if how == "row":
         return lambda x: divided_rows(x, size(x))
-    powers = sum((column_powers(x) for x in _features(parts, graph)), np.zeros((2, graph.num_features)))
+    powers = sum((column_powers(x) for x in features_of(parts, graph)), np.zeros((2, graph.num_features)))
     total = group.total(torch.from_numpy(powers).to(group.device)).cpu().numpy()
     mean, spread = spread_of(total, graph.num_nodes)
     return lambda x: standardised(x, mean, spread)

@@ -169,22 +169,34 @@ class PartsFit:
         return found
 
     @property
+    def pseudo_labels(self) -> Tensor | None:
+        """[n, C] what p was given for labels in the chosen epoch; None where no attention took part."""
+        attends = self.p is not None and (self.p.hard is not None or self.p.soft is not None)
+        labels: Tensor | None = self.state["labels"] if attends and "posterior" in self.state else None
+        return labels
+
+    @property
     def networks(self) -> dict[str, Tensor]:
         """The parameters of the chosen epoch by their names in a model file."""
         state = self.state
         of_em = {f"{net}.{name}": value for net in ("q", "p") for name, value in (state.get(net) or {}).items()}
         return of_em | {name: value for name, value in state.items() if name.startswith("network.")}
 
+    @property
+    def weighs_edges(self) -> bool:
+        """Whether p took part in the chosen epoch, and has weights of the edges."""
+        known = "hard" in self.state.get("weights", {}) or isinstance(self.p, FusedLabelNetwork)
+        return "posterior" in self.state and known
+
     @torch.no_grad()
     def edge_weights(self) -> dict[str, Tensor]:
-        """[E] of the rank's entries of A + I by the names of WEIGHTS; empty where p did not take part."""
+        """[E] of the rank's entries of A + I by the names of WEIGHTS; empty where there are none."""
         state, p = self.state, self.p
-        if "posterior" not in state:
+        if not self.weighs_edges:
             return {}
         if "hard" in state.get("weights", {}):
             return {name: state["weights"][name] for name in WEIGHTS}
-        if not isinstance(p, FusedLabelNetwork):
-            return {}
+        assert isinstance(p, FusedLabelNetwork)
         p.load_state_dict(state["p"])
         hard, soft = p.attentions(state["labels"])
         fused = stable(hard, soft, as_tensor(self.problem.structure.weights), p.s.reweight)

@@ -151,6 +151,12 @@ _ALL = [
         ("gdamn.baselines.dagnn", "DAGNNClassifier"),
     ),
     Method(
+        "gcnii",
+        "deep convolutions that keep a share of the first layer",
+        "Chen et al., Simple and deep graph convolutional networks, ICML 2020",
+        ("gdamn.baselines.gcnii", "GCNIIClassifier"),
+    ),
+    Method(
         "gcn-cs",
         "a GCN whose answers are corrected and smoothed",
         "Huang et al., Combining label propagation and simple models, ICLR 2021",

@@ -71,6 +71,7 @@ OWN_SPACES: dict[str, Space] = {
     },
     "appnp": {"steps": [5, 10, 20], "teleport": [0.05, 0.1, 0.2, 0.3], "dropout_edges": [0.0, 0.2, 0.5]},
     "dagnn": {"steps": [5, 10, 15, 20], "weight_decay": [0.0, 5e-4, 5e-3, 1e-2, 2e-2]},
+    "gcnii": {"layers": [8, 16, 32], "alpha": [0.1, 0.2, 0.5], "theta": [0.5, 1.0, 1.5]},
     "gcn-cs": {
         "correct_alpha": [0.0, 0.5, 0.8, 0.95],
         "smooth_alpha": [0.0, 0.5, 0.7, 0.8, 0.9],

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +19,22 @@ from .read_only import sealed
 
 if TYPE_CHECKING:
     import torch
+
+
+@numba.njit(cache=True)
+def _mirrored(indptr, indices, t_indptr, t_indices):  # type: ignore[no-untyped-def]
+    """Whether the own columns of each row are the rows of its column; holds nothing of the entries' size."""
+    n = len(indptr) - 1
+    for i in range(n):
+        at = t_indptr[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            if indices[e] < n:
+                if at == t_indptr[i + 1] or t_indices[at] != indices[e]:
+                    return False
+                at += 1
+        if at != t_indptr[i + 1]:
+            return False
+    return True
 
 
 class Rows(NamedTuple):
@@ -59,14 +76,7 @@ class SharedPattern(Pattern):
         The columns of a row that are own rise, and so do the rows of a column: the reverse of a row's k-th own entry is
         the k-th entry of its column.
         """
-        own = self.indices < self.shape[0]
-        inside = self.indices[own]
-        if len(inside) != self.t_indptr[self.shape[0]]:
-            return False
-        counts = np.diff(self.t_indptr[: self.shape[0] + 1])
-        rows = np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))[own]
-        same = np.array_equal(np.bincount(rows, minlength=self.shape[0]), counts)
-        return same and np.array_equal(inside, self.t_indices[: len(inside)])
+        return bool(_mirrored(self.indptr, self.indices, self.t_indptr, self.t_indices))
 
     @cached_property
     def inner_rows(self) -> Rows:

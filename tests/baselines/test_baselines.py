@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv, GENConv
 
 from gdamn import Graph
-from gdamn.baselines.alagat import ALaGAT, ALaGATSettings, for_heads
+from gdamn.baselines.alagat import ALaGAT, ALaGATSettings
 from gdamn.baselines.alagcn import ALaGCN
 from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest
 from gdamn.baselines.deepergcn import TEMPERATURE, DeeperGCN, aggregate
@@ -288,17 +288,6 @@ def test_the_first_layer_of_alagat_is_that_of_pyg(path, plain):
     conv.att_dst.copy_(net.target[0][None])
     wanted = conv(dense(plain), plain.to_pyg().edge_index) @ net.later[0] + net.bias[0]
     torch.testing.assert_close(evaluated(path, net, plain), wanted, **CLOSE)
-
-
-def test_one_pattern_for_all_heads(graph):
-    pattern, entries = for_heads(graph.structure, HEADS)
-    plain = graph.structure.pattern
-    assert pattern.shape == (N * HEADS, N * HEADS)
-    assert pattern.symmetric
-    assert np.array_equal(pattern.rows // HEADS, plain.rows[entries])
-    assert np.array_equal(pattern.indices // HEADS, plain.indices[entries])
-    assert np.array_equal(pattern.rows % HEADS, pattern.indices % HEADS)
-    assert np.array_equal(np.bincount(entries), np.full(plain.num_entries, HEADS))
 
 
 def test_gates_learn_their_thresholds(plain):

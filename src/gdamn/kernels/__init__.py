@@ -14,12 +14,17 @@ _WHERE = {
     "Key": ".noise",
     "Pattern": "..graph.pattern",
     "adam_step": ".autograd",
+    "add_heads": ".gates",
+    "attend_heads": ".heads",
     "bernoulli_kl": ".ops",
     "binary_concrete": ".ops",
     "diffusion_matrix": ".diffusion",
     "dropout": ".ops",
     "edge_softmax": ".ops",
+    "elu_dropout": ".ops",
     "gram": ".ops",
+    "head_scores": ".gates",
+    "head_weights": ".heads",
     "matmul": ".ops",
     "mixed_rows": ".diffusion",
     "norm_relu_dropout": ".ops",
@@ -38,12 +43,17 @@ __all__ = [
     "Key",
     "Pattern",
     "adam_step",
+    "add_heads",
+    "attend_heads",
     "bernoulli_kl",
     "binary_concrete",
     "diffusion_matrix",
     "dropout",
     "edge_softmax",
+    "elu_dropout",
     "gram",
+    "head_scores",
+    "head_weights",
     "matmul",
     "mixed_rows",
     "norm_relu_dropout",
@@ -62,12 +72,15 @@ if TYPE_CHECKING:
     from ..graph.pattern import Pattern
     from .autograd import adam_step
     from .diffusion import diffusion_matrix, mixed_rows
+    from .gates import add_heads, head_scores
+    from .heads import attend_heads, head_weights
     from .noise import Key
     from .ops import (
         bernoulli_kl,
         binary_concrete,
         dropout,
         edge_softmax,
+        elu_dropout,
         gram,
         matmul,
         norm_relu_dropout,

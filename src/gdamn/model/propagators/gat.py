@@ -7,15 +7,11 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from ...kernels import Key, dropout, edge_softmax, sddmm, spmm
+from ...kernels import Key, attend_heads, dropout, elu_dropout, head_scores, head_weights, matmul
 from ..adjacency import Adjacency
 from ..inputs import Block
 from .common import child, initialise, new_biases, new_weights, side_by_side
-
-SLOPE = 0.2
-"""Of the LeakyReLU on attention scores."""
 
 
 class GAT(nn.Module):
@@ -25,8 +21,7 @@ class GAT(nn.Module):
     over the entries of the adjacency (neighbours and the node itself), weighted by its values: all 1 is the
     publication's. ``adjacency.rate`` is the dropout of α. Inputs of layers have one dropout for all heads.
 
-    A score is [a·g_i, 1] · [1, b·g_j], so one sddmm of width 2 makes the [E] scores of a head, with its gradient;
-    the heads take turns, so that no array of edges times heads exists.
+    One loop over the edges serves all heads, and no array of edges times heads exists (:func:`attend_heads`).
 
     Args:
         widths: columns of each input block.
@@ -79,26 +74,19 @@ class GAT(nn.Module):
         """From a layer's W h [N, heads · units] to that of the next one, or to the logits."""
         heads, bias = self.attend(adjacency, g, layer, key), self.bias[layer]
         if layer == len(self.bias) - 1:
-            logits: Tensor = torch.stack(heads).mean(0) + bias
+            logits: Tensor = heads.view(len(g), self.heads[layer], -1).mean(1) + bias
             return logits
-        following: Tensor = dropout(F.elu(torch.cat(heads, 1) + bias), self.rate, key) @ self.later[layer]
-        return following
+        return matmul(elu_dropout(heads + bias, self.rate, key), self.later[layer])
 
-    def attend(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> list[Tensor]:
-        """Each head's aggregate [N, units] of g [N, heads · units]."""
-        shape = len(g), self.heads[layer], -1
-        messages = dropout(g, self.rate, child(key, "messages")).view(shape).transpose(0, 1).contiguous()
-        aggregates = []
-        for head, (alpha, message) in enumerate(zip(self.alphas(adjacency, g, layer), messages, strict=True)):
-            dropped = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
-            aggregates.append(spmm(adjacency.structure.pattern, dropped, message))
-        return aggregates
+    def attend(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> Tensor:
+        """The heads' aggregates side by side [N, heads · units], of g [N, heads · units]."""
+        messages = dropout(g, self.rate, child(key, "messages"))
+        edges = child(key, "edges")
+        keys = None if edges is None else [edges.fold(head) for head in range(self.heads[layer])]
+        halves = head_scores(g, self.target[layer], self.source[layer])
+        return attend_heads(adjacency.structure.pattern, halves, messages, adjacency.values, adjacency.rate, keys)[0]
 
     def alphas(self, adjacency: Adjacency, g: Tensor, layer: int) -> Iterator[Tensor]:
         """α [E] of one head after the other."""
-        parts = g.view(len(g), self.heads[layer], -1)
-        target, source = (parts * self.target[layer]).sum(2), (parts * self.source[layer]).sum(2)  # [N, heads]
-        pattern, ones = adjacency.structure.pattern, torch.ones_like(target[:, 0])
-        for head in range(self.heads[layer]):
-            scores = sddmm(pattern, torch.stack([target[:, head], ones], 1), torch.stack([ones, source[:, head]], 1))
-            yield edge_softmax(pattern, F.leaky_relu(scores, SLOPE), adjacency.values)
+        halves = head_scores(g, self.target[layer], self.source[layer])
+        return head_weights(adjacency.structure.pattern, halves, adjacency.values)

@@ -27,7 +27,9 @@ _WHERE = {
     "head_weights": ".heads",
     "matmul": ".ops",
     "mixed_rows": ".diffusion",
+    "norm_dropout_linear": ".features",
     "norm_relu_dropout": ".ops",
+    "propagated": ".features",
     "relu_dropout": ".ops",
     "sddmm": ".ops",
     "set_threads": ".threads",
@@ -56,7 +58,9 @@ __all__ = [
     "head_weights",
     "matmul",
     "mixed_rows",
+    "norm_dropout_linear",
     "norm_relu_dropout",
+    "propagated",
     "relu_dropout",
     "sddmm",
     "set_threads",
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
     from ..graph.pattern import Pattern
     from .autograd import adam_step
     from .diffusion import diffusion_matrix, mixed_rows
+    from .features import norm_dropout_linear, propagated
     from .gates import add_heads, head_scores
     from .heads import attend_heads, head_weights
     from .noise import Key

@@ -96,24 +96,41 @@ def matmul(x, panels, plus, out):
                 _tile(x, i, panels, p * depth, plus, step, out, h)
 
 
+@numba.njit(inline="always")
+def _give(plus, at, sums, row, out, i):
+    """out[i] = plus[at] + a row of sums."""
+    for h in range(out.shape[1]):
+        out[i, h] = plus[at, h] + sums[row, h]
+
+
 @_parallel
 def matmul_narrow(x, panel, plus, out):
-    """The same for H < 16, with one panel, row by row."""
+    """The same for H < 16, with one panel; four rows at a time where H ≤ 8, as a sum waits for its last term."""
     rows, depth = x.shape
-    width = out.shape[1]
     step = 1 if len(plus) > 1 else 0
     for t in prange((rows + _ROWS - 1) // _ROWS):
-        sums = np.empty((1, WIDE), np.float32)
-        for i in range(t * _ROWS, min(rows, (t + 1) * _ROWS)):
+        sums = np.empty((4, WIDE), np.float32)
+        i, last = t * _ROWS, min(rows, (t + 1) * _ROWS)
+        while out.shape[1] <= 8 and i + 4 <= last:
+            a = b = c = d = splat8(_ZERO)
+            for k in range(depth):
+                w = load8(panel, k, 0)
+                a, b = fma8(splat8(x[i, k]), w, a), fma8(splat8(x[i + 1, k]), w, b)
+                c, d = fma8(splat8(x[i + 2, k]), w, c), fma8(splat8(x[i + 3, k]), w, d)
+            store8(sums, 0, 0, a)
+            store8(sums, 1, 0, b)
+            store8(sums, 2, 0, c)
+            store8(sums, 3, 0, d)
+            for r in range(4):
+                _give(plus, (i + r) * step, sums, r, out, i + r)
+            i += 4
+        for j in range(i, last):
             a0 = a1 = splat8(_ZERO)
             for k in range(depth):
-                v = splat8(x[i, k])
-                a0 = fma8(v, load8(panel, k, 0), a0)
-                if width > 8:
-                    a1 = fma8(v, load8(panel, k, 8), a1)
+                v = splat8(x[j, k])
+                a0, a1 = fma8(v, load8(panel, k, 0), a0), fma8(v, load8(panel, k, 8), a1)
             _put(sums, 0, 0, a0, a1)
-            for h in range(width):
-                out[i, h] = plus[i * step, h] + sums[0, h]
+            _give(plus, j * step, sums, 0, out, j)
 
 
 @numba.njit(inline="always")

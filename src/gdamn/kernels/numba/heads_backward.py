@@ -17,11 +17,12 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 @numba.njit(inline="always")
 def _dot(left, i, right, j, first, last):
     """left[i, first : last] · right[j, first : last]."""
-    whole = first + (last - first) // WIDTH * WIDTH
-    sums = splat8(_ZERO)
-    for h in range(first, whole, WIDTH):
-        sums = fma8(load8(left, i, h), load8(right, j, h), sums)
-    total = total8(sums)
+    whole, total = first + (last - first) // WIDTH * WIDTH, _ZERO
+    if whole > first:
+        sums = splat8(_ZERO)
+        for h in range(first, whole, WIDTH):
+            sums = fma8(load8(left, i, h), load8(right, j, h), sums)
+        total = total8(sums)
     for h in range(whole, last):
         total += left[i, h] * right[j, h]
     return total

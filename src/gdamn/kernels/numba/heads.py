@@ -110,36 +110,47 @@ def _sum8(parts, indices, begin, end, x, k, h, both):
 
 
 @numba.njit(inline="always")
-def _store16(parts, indices, begin, end, x, heads, h, to):
-    """Both sums of :func:`_collect` for the columns h to h + 15, whose two halves have a head each."""
-    (f, g, _), (k, m), (out, i, turned, t) = parts, heads, to
+def _store16(parts, indices, begin, end, x, heads, places, to):
+    """Both sums of :func:`_collect` for two heads, 8 columns each from their places on."""
+    (f, g, _), (k, m), (h, c), (out, i, turned, t) = parts, heads, places, to
     s0 = s1 = t0 = t1 = splat8(_ZERO)
     for e in range(begin, end):
         j, at = indices[e], e - begin
-        v, w = load8(x, j, h), load8(x, j, h + 8)
+        v, w = load8(x, j, h), load8(x, j, c)
         s0, t0 = fma8(splat8(f[at, k]), v, s0), fma8(splat8(g[at, k]), v, t0)
         s1, t1 = fma8(splat8(f[at, m]), w, s1), fma8(splat8(g[at, m]), w, t1)
     store8(out, i, h, s0)
-    store8(out, i, h + 8, s1)
+    store8(out, i, c, s1)
     store8(turned, t, h, t0)
-    store8(turned, t, h + 8, t1)
+    store8(turned, t, c, t1)
 
 
 @numba.njit(inline="always")
-def _store32(f, indices, begin, end, x, heads, h, to):
-    """The first of both sums for the columns h to h + 31."""
-    (k0, k1, k2, k3), (out, i) = heads, to
+def _store32(f, indices, begin, end, x, heads, places, to):
+    """The first of both sums for four heads."""
+    (k0, k1, k2, k3), (h0, h1, h2, h3), (out, i) = heads, places, to
     s0 = s1 = s2 = s3 = splat8(_ZERO)
     for e in range(begin, end):
         j, at = indices[e], e - begin
-        s0 = fma8(splat8(f[at, k0]), load8(x, j, h), s0)
-        s1 = fma8(splat8(f[at, k1]), load8(x, j, h + 8), s1)
-        s2 = fma8(splat8(f[at, k2]), load8(x, j, h + 16), s2)
-        s3 = fma8(splat8(f[at, k3]), load8(x, j, h + 24), s3)
-    store8(out, i, h, s0)
-    store8(out, i, h + 8, s1)
-    store8(out, i, h + 16, s2)
-    store8(out, i, h + 24, s3)
+        s0 = fma8(splat8(f[at, k0]), load8(x, j, h0), s0)
+        s1 = fma8(splat8(f[at, k1]), load8(x, j, h1), s1)
+        s2 = fma8(splat8(f[at, k2]), load8(x, j, h2), s2)
+        s3 = fma8(splat8(f[at, k3]), load8(x, j, h3), s3)
+    store8(out, i, h0, s0)
+    store8(out, i, h1, s1)
+    store8(out, i, h2, s2)
+    store8(out, i, h3, s3)
+
+
+@numba.njit(inline="always")
+def _store_four(parts, indices, begin, end, x, heads, places, to):
+    """The first sum for four heads and, unless ``turned`` is empty, the second, too."""
+    out, i, turned, _t = to
+    if len(turned):
+        _store16(parts, indices, begin, end, x, heads[:2], places[:2], to)
+        _store16(parts, indices, begin, end, x, heads[2:], places[2:], to)
+    else:
+        _store32(parts[0], indices, begin, end, x, heads, places, (out, i))
 
 
 @numba.njit(inline="always")
@@ -160,19 +171,19 @@ def _collect(parts, indices, begin, end, x, sums, i, t):
     ``parts`` are f, g and a place for [2, 8] numbers, ``sums`` out and turned, which may be empty. 8 columns at a time
     stay in registers; what they write beyond their head is written again by the next.
     """
-    (f, _, window), (out, turned, heads) = parts, sums
-    width, both = out.shape[1], len(turned) > 0
-    units = width // heads
+    (_, _, window), (out, turned, heads) = parts, sums
+    width, both, to = out.shape[1], len(turned) > 0, (out, i, turned, t)
+    units, done = width // heads, 0
     if units % WIDTH == 0 and width % 32 == 0:
         for h in range(0, width, 32):
-            k0, k1, k2, k3 = h // units, (h + 8) // units, (h + 16) // units, (h + 24) // units
-            if both:
-                _store16(parts, indices, begin, end, x, (k0, k1), h, (out, i, turned, t))
-                _store16(parts, indices, begin, end, x, (k2, k3), h + 16, (out, i, turned, t))
-            else:
-                _store32(f, indices, begin, end, x, (k0, k1, k2, k3), h, (out, i))
+            four = h // units, (h + 8) // units, (h + 16) // units, (h + 24) // units
+            _store_four(parts, indices, begin, end, x, four, (h, h + 8, h + 16, h + 24), to)
         return
-    for k in range(heads):
+    while units <= WIDTH and (done + 3) * units + WIDTH <= width:
+        h, four = done * units, (done, done + 1, done + 2, done + 3)
+        _store_four(parts, indices, begin, end, x, four, (h, h + units, h + 2 * units, h + 3 * units), to)
+        done += 4
+    for k in range(done, heads):
         for h in range(k * units, (k + 1) * units, WIDTH):
             if h + WIDTH <= width:
                 a, b = _sum8(parts, indices, begin, end, x, k, h, both)

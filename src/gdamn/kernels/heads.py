@@ -180,11 +180,11 @@ class AttendHeads(Function):
         out, turned, totals = ctx.saved_tensors
         p, heads, noise, nodes = ctx.entries.pattern, ctx.entries.heads, ctx.entries.noise(), ctx.nodes
         tops, inverses, slopes = totals.numpy()
-        along, d_target = torch.zeros(2, *slopes.shape)
+        (along, d_target), live = torch.zeros(2, *slopes.shape), np.empty(len(out), np.bool_)
         use_threads(p.num_entries * grad.shape[1])
         arrays = array(grad), array(out), array(turned), slopes
-        back.row_gradients(*arrays, heads, along.numpy(), d_target.numpy())
-        outer = arrays[0], along.numpy(), tops, inverses
+        back.row_gradients(*arrays, heads, along.numpy(), d_target.numpy(), live)
+        outer = arrays[0], along.numpy(), tops, inverses, live
         d_source, d_values = empty(*nodes.source.shape), empty(*nodes.values.shape)
         columns = loops.Columns(p.t_indptr, p.t_indices, p.t_perm, p.t_blocks)
         back.column_gradients(columns, ctx.rows, nodes, noise, outer, d_source.numpy(), d_values.numpy())

@@ -174,7 +174,7 @@ def affine_dropout_sums(x, affine, grad, noise, parts, blocks):
     for b in prange(blocks):
         base = b * 2 * tall
         parts[base : base + 2 * tall] = _ZERO
-        panel = np.zeros((_DEEP, WIDE), np.float32)
+        panel, own = np.zeros((_DEEP, WIDE), np.float32), np.arange(_DEEP)
         left = np.zeros((2 * tall // TALL * _DEEP, 8), np.float32)
         z, d = np.zeros((_DEEP, depth), np.float32), np.empty((_DEEP, depth), np.float32)
         for tile in range(tiles * b // blocks, tiles * (b + 1) // blocks):
@@ -188,9 +188,9 @@ def affine_dropout_sums(x, affine, grad, noise, parts, blocks):
                 for h in range(depth):
                     z[i, h] *= d[i, h]
             for i in range(0, tall, TALL):
-                _copy(z, 0, deep, i, left, i // TALL * _DEEP)
-                _copy(d, 0, deep, i, left, (tall + i) // TALL * _DEEP)
+                _copy(z, own, deep, i, left, i // TALL * _DEEP)
+                _copy(d, own, deep, i, left, (tall + i) // TALL * _DEEP)
             for h in range(0, wide, WIDE):
-                _copy(grad, first, deep, h, panel, 0)
+                _copy(grad, first + own, deep, h, panel, 0)
                 for i in range(0, 2 * tall, TALL):
                     _tile_t(left, i // TALL * _DEEP, panel, deep, parts, base + i, h)

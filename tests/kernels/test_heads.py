@@ -146,6 +146,19 @@ def test_without_a_gradient_the_values_are_the_same(pattern):
     assert not rows[[4, 12]].any()
 
 
+@both
+def test_rows_that_nobody_wants_change_nothing_else(pattern, path):
+    parts, wanted = inputs(pattern, 8, 3, torch.float32), np.arange(N) % 3 == 0
+    results = []
+    with use_kernels(path):
+        for asked in (None, wanted):
+            t, s, v, w = parts
+            out, _ = attend_heads(pattern, (t, s), v, w, RATE, Key(1), wanted=asked)
+            read = out[torch.as_tensor(wanted)]
+            results.append([read, *torch.autograd.grad(read.square().sum(), parts)])
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
 def test_same_bits_of_heads_on_one_thread_and_on_two():
     rng = np.random.default_rng(1)
     rows, columns = np.nonzero(rng.random((300, 300)) < 0.1)

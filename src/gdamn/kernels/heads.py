@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
@@ -28,6 +29,8 @@ from .threads import use_threads
 
 SLOPE = 0.2
 """Of the LeakyReLU on attention scores."""
+
+_NONE = np.zeros(0, np.bool_)
 
 Keys = Key | Sequence[Key] | None
 
@@ -70,6 +73,7 @@ def attend_heads(
     rate: float = 0.0,
     keys: Keys = None,
     classes: tuple[Tensor, int] | None = None,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """out_ik = Σ_j dr(α_ijk) v_jk with α_ijk = w_ij exp e_ijk / Σ_j' w_ij' exp e_ij'k, e_ijk = LeakyReLU(t_ik + s_jk).
 
@@ -83,6 +87,7 @@ def attend_heads(
         keys: one per head, for the noise of each entry; or one for all, whose noise is that of an array which has
             the entries of a row head after head.
         classes: the class [C] of each column, and their number.
+        wanted: [R] which rows anybody reads; the others may be anything. None: all.
 
     Returns:
         out [R, K · H], and the sum [R, K, classes] of dr(α_ijk) over the columns of each class, not differentiable.
@@ -100,10 +105,12 @@ def attend_heads(
     if classes is not None:
         check_shape("attend_heads", "classes", classes[0], pattern.shape[1])
         _check_classes(*classes)
+    if wanted is not None and wanted.shape != (pattern.shape[0],):
+        raise GraphError(f"attend_heads: wanted must have {pattern.shape[0]} entries; got {list(wanted.shape)}.")
     check_transpose(pattern)
     entries = _Entries(pattern, heads, 0.0 if keys is None else rate, Key(0) if keys is None else keys)
     if is_fast(values, target, source, weights):
-        out, shares = AttendHeads.apply(target, source, values, weights, entries, classes)
+        out, shares = AttendHeads.apply(target, source, values, weights, entries, (classes, wanted))
         return out, shares.view(len(out), -1, _rounded_up(heads)).transpose(1, 2)[:, :heads]
     return _by_torch(entries, halves=(target, source), values=values, weights=weights, classes=classes)
 
@@ -159,7 +166,8 @@ class AttendHeads(Function):
     """The compiled loops of :mod:`numba.heads`; on the way back α is made again from [R, K] sums."""
 
     @staticmethod
-    def forward(ctx, target: Tensor, source: Tensor, values: Tensor, weights: Tensor, entries: _Entries, classes):
+    def forward(ctx, target: Tensor, source: Tensor, values: Tensor, weights: Tensor, entries: _Entries, asked):
+        classes, wanted = asked
         p, rows, padded = entries.pattern, len(target), _rounded_up(entries.heads)
         trains = any(ctx.needs_input_grad[:4])
         out, totals = empty(rows, values.shape[1]), empty(3, rows, padded)
@@ -167,7 +175,7 @@ class AttendHeads(Function):
         numbers, count = (np.zeros(0, np.int64), 0) if classes is None else (array(classes[0]), classes[1])
         shares = empty(rows, count * padded)
         ctx.entries, ctx.nodes = entries, loops.Nodes(_padded(target), _padded(source), array(values))
-        ctx.rows = loops.Rows(p.indptr, p.indices, array(weights), p.blocks)
+        ctx.rows = loops.Rows(p.indptr, p.indices, array(weights), p.blocks, _NONE if wanted is None else wanted)
         use_threads(p.num_entries * values.shape[1])
         results = tuple(totals.numpy()), out.numpy(), turned.numpy(), shares.numpy()
         loops.attend(ctx.rows, ctx.nodes, entries.noise(), numbers, *results)

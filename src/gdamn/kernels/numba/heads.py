@@ -31,12 +31,13 @@ SLOPE = np.float32(0.2)
 
 
 class Rows(NamedTuple):
-    """A CSR pattern as arrays, its weights w [E], and runs of rows."""
+    """A CSR pattern as arrays, its weights w [E], runs of rows, and which rows are wanted [R]; empty: all."""
 
     indptr: Any
     indices: Any
     weights: Any
     blocks: Any
+    wanted: Any
 
 
 class Columns(NamedTuple):
@@ -225,7 +226,7 @@ def _fetch(indices, e, arrays):
 @numba.njit(inline="always")
 def _row_parts(rows, nodes, noise, i, k, totals, parts):
     """f[e] = d_ijk α_ijk and g[e] = c_ijk d_ijk α_ijk of the heads k to k + 7, for the entries of row i."""
-    (indptr, indices, weights, _), (f, g, _) = rows, parts
+    (indptr, indices, weights, _, _), (f, g, _) = rows, parts
     tops, inverses, slopes = totals
     begin, end = indptr[i], indptr[i + 1]
     top = splat8(-np.float32(np.inf))
@@ -255,6 +256,15 @@ def _row_parts(rows, nodes, noise, i, k, totals, parts):
         store8(g, e, k, mul8(load8(g, e, k), factor))
 
 
+@numba.njit(inline="always")
+def _leave_out(i, totals, out, turned, shares):
+    """Results of 0 for a row that nobody wants."""
+    tops, inverses, slopes = totals
+    tops[i], inverses[i], slopes[i], out[i], shares[i] = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
+    if len(turned):
+        turned[i] = _ZERO
+
+
 @_elementwise
 def attend(rows, nodes, noise, classes, totals, out, turned, shares):
     """out [R, heads · H] and, unless they are empty, turned [R, heads · H] and shares [R, C · K].
@@ -271,6 +281,9 @@ def attend(rows, nodes, noise, classes, totals, out, turned, shares):
         parts = f, g, np.empty((2, WIDTH), np.float32)
         for i in range(blocks[b], blocks[b + 1]):
             begin, end = indptr[i], indptr[i + 1]
+            if len(rows.wanted) and not rows.wanted[i]:
+                _leave_out(i, totals, out, turned, shares)
+                continue
             for k in range(0, padded, WIDTH):
                 _row_parts(rows, nodes, noise, i, k, totals, parts)
             _collect(parts, indices, begin, end, nodes.values, (out, turned, noise.heads), i, i)

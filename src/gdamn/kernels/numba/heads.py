@@ -257,12 +257,17 @@ def _row_parts(rows, nodes, noise, i, k, totals, parts):
 
 
 @numba.njit(inline="always")
-def _leave_out(i, totals, out, turned, shares):
-    """Results of 0 for a row that nobody wants."""
+def _leave_out(i, totals, results):
+    """0 for a row that nobody wants, in all arrays; their columns are multiples of 8, or are written one by one."""
     tops, inverses, slopes = totals
-    tops[i], inverses[i], slopes[i], out[i], shares[i] = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
-    if len(turned):
-        turned[i] = _ZERO
+    for k in range(0, tops.shape[1], WIDTH):
+        store8(tops, i, k, splat8(_ZERO))
+        store8(inverses, i, k, splat8(_ZERO))
+        store8(slopes, i, k, splat8(_ZERO))
+    for array in results:
+        if len(array):
+            for h in range(array.shape[1]):
+                array[i, h] = _ZERO
 
 
 @_elementwise
@@ -282,7 +287,7 @@ def attend(rows, nodes, noise, classes, totals, out, turned, shares):
         for i in range(blocks[b], blocks[b + 1]):
             begin, end = indptr[i], indptr[i + 1]
             if len(rows.wanted) and not rows.wanted[i]:
-                _leave_out(i, totals, out, turned, shares)
+                _leave_out(i, totals, (out, turned, shares))
                 continue
             for k in range(0, padded, WIDTH):
                 _row_parts(rows, nodes, noise, i, k, totals, parts)

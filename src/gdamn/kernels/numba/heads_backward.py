@@ -40,9 +40,11 @@ def row_gradients(grad, out, turned, slopes, heads, along, d_target, live):
     for i in prange(len(grad)):
         live[i] = not is_zero(grad, i, i + 1)
         for k in range(heads):
-            along[i, k] = _dot(grad, i, out, i, k * units, (k + 1) * units) if live[i] else _ZERO
-            through = _dot(grad, i, turned, i, k * units, (k + 1) * units) if live[i] else _ZERO
-            d_target[i, k] = through - along[i, k] * slopes[i, k]
+            along[i, k] = d_target[i, k] = _ZERO
+            if live[i]:
+                along[i, k] = _dot(grad, i, out, i, k * units, (k + 1) * units)
+                through = _dot(grad, i, turned, i, k * units, (k + 1) * units)
+                d_target[i, k] = through - along[i, k] * slopes[i, k]
 
 
 @numba.njit(inline="always")

@@ -13,9 +13,9 @@ from torch.nn import functional as F
 from torch_geometric.nn import GATConv, GENConv
 
 from gdamn import Graph
-from gdamn.baselines.alagat import ALaGAT, ALaGATSettings, for_heads
+from gdamn.baselines.alagat import ALaGAT, ALaGATSettings
 from gdamn.baselines.alagcn import ALaGCN
-from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest
+from gdamn.baselines.cs_gnn import CSGNN, SLOWER, CSGNNSettings, cut_smallest, smallest
 from gdamn.baselines.deepergcn import TEMPERATURE, DeeperGCN, aggregate
 from gdamn.baselines.grand import GRAND
 from gdamn.data import load
@@ -290,15 +290,12 @@ def test_the_first_layer_of_alagat_is_that_of_pyg(path, plain):
     torch.testing.assert_close(evaluated(path, net, plain), wanted, **CLOSE)
 
 
-def test_one_pattern_for_all_heads(graph):
-    pattern, entries = for_heads(graph.structure, HEADS)
-    plain = graph.structure.pattern
-    assert pattern.shape == (N * HEADS, N * HEADS)
-    assert pattern.symmetric
-    assert np.array_equal(pattern.rows // HEADS, plain.rows[entries])
-    assert np.array_equal(pattern.indices // HEADS, plain.indices[entries])
-    assert np.array_equal(pattern.rows % HEADS, pattern.indices % HEADS)
-    assert np.array_equal(np.bincount(entries), np.full(plain.num_entries, HEADS))
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 20])
+def test_the_smallest_are_those_of_a_stable_sort(count):
+    values = torch.as_tensor([3, 0, 2, 0, 1, 2, 2, 0, 5, 1, 2, 0, 4, 4, 0, 1, 2, 3, 0, 2], dtype=torch.float32)
+    expected = torch.zeros(20, dtype=torch.bool)
+    expected[torch.argsort(values, stable=True)[:count]] = True
+    assert torch.equal(smallest(values, count), expected)
 
 
 def test_gates_learn_their_thresholds(plain):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..graph.structure import Structure
-from ..kernels import Key, Pattern, dropout, edge_softmax, sddmm, spmm, sums
+from ..kernels import Key, add_heads, attend_heads, dropout, head_scores, matmul, sums
 from ..model.inputs import Block
 from ..model.problem import Problem
 from ..model.propagators import initialise
 from ..model.propagators.common import child, new_biases, new_weights
-from ..model.propagators.gat import SLOPE
 from ..model.settings import setting
 from .alagcn import ALaClassifier, ALaSettings, Gates
 from .common import Forward
@@ -36,26 +32,12 @@ class ALaGATSettings(ALaSettings):
     dropout_attention: float = setting(0.6, "Dropout of attention weights.", low=0, high=0.99)
 
 
-def for_heads(structure: Structure, heads: int) -> tuple[Pattern, NDArray[np.int64]]:
-    """One pattern for all heads, and which entry of A + I each of its entries is: shape [NK, NK], EK entries.
-
-    Row iK + k is node i as head k sees it, and has the entries jK + k; so one kernel serves all heads.
-    """
-    plain = structure.pattern
-    rows = np.repeat(np.arange(plain.shape[0]), heads)
-    by_row, entries = plain.select_rows(rows)
-    head = np.tile(np.arange(heads), plain.shape[0])
-    columns = by_row.indices.astype(np.int64) * heads + np.repeat(head, np.diff(by_row.indptr))
-    size = plain.shape[0] * heads
-    return Pattern.from_csr(by_row.indptr, columns, (size, size)), entries
-
-
 class ALaGAT(nn.Module):
     """h_k = α_k X W_k; L - 1 times h_ik ← dr(h)_ik + g_ik d_i^{-1/2} Σ_j α_ijk dr(h)_jk; logits [h_1‖…‖h_K] W_y + b_y.
 
     α_ijk = dr(softmax_j LeakyReLU(a_k·h_ik + b_k·h_jk)) over the neighbours and the node; the first layer has its own
     a and b, all gated layers share one pair. The gates see the neighbours' classes weighted by α_k / d_i.
-    h is [N, K, hidden]; on the edges it is [NK, hidden] (:func:`for_heads`).
+    h is [N, K · hidden], the heads side by side.
     """
 
     def __init__(
@@ -71,10 +53,9 @@ class ALaGAT(nn.Module):
         self.gates = Gates()
         self.layers, self.heads = settings.layers, heads
         self.rate, self.attention_rate = settings.dropout_hidden, settings.dropout_attention
-        self.pattern, entries = for_heads(structure, heads)
-        weights = structure.tensor("weights", device)
-        self.weights = weights[torch.as_tensor(entries).to(device)]
-        self.degrees = sums(structure.pattern, weights)[0][:, None, None]  # [N, 1, 1]
+        self.pattern = structure.pattern
+        self.weights = structure.tensor("weights", device)
+        self.degrees = sums(self.pattern, self.weights)[0][:, None]  # [N, 1]
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; biases stay 0."""
@@ -84,41 +65,29 @@ class ALaGAT(nn.Module):
             for vector in vectors.detach():
                 initialise([vector[:, None]], how, generator)
 
-    def attend(self, h: Tensor, pair: int, key: Key | None) -> Tensor:
-        """α [EK] of all heads, for h [N, K, hidden]."""
-        target, source = (h * self.target[pair]).sum(2).view(-1), (h * self.source[pair]).sum(2).view(-1)
-        ones = torch.ones_like(target)
-        scores = sddmm(self.pattern, torch.stack([target, ones], 1), torch.stack([ones, source], 1))
-        alpha = edge_softmax(self.pattern, F.leaky_relu(scores, SLOPE), self.weights)
-        return dropout(alpha, self.attention_rate, key)
-
-    def collect(self, alpha: Tensor, h: Tensor) -> Tensor:
-        """Σ_j α_ijk h_jk: [N, K, hidden]."""
-        return spmm(self.pattern, alpha, h.reshape(-1, h.shape[2])).view(h.shape)
+    def collect(
+        self, h: Tensor, pair: int, key: Key | None, classes: tuple[Tensor, int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Σ_j α_ijk h_jk [N, K · hidden], and Σ_j α_ijk over the nodes j of each class [N, K, C]."""
+        halves = head_scores(h, self.target[pair], self.source[pair])
+        return attend_heads(self.pattern, halves, h, self.weights, self.attention_rate, key, classes)
 
     def classify(self, h: Tensor) -> Tensor:
         """Logits [N, C] of all heads side by side."""
-        logits: Tensor = h.flatten(1) @ self.later[0] + self.bias[0]
-        return logits
-
-    @torch.no_grad()
-    def shares(self, alpha: Tensor, classes: Tensor) -> Tensor:
-        """Share of each class among the neighbours as each head weighs them, [N, K, C], for the classes [N]."""
-        one_hot = F.one_hot(classes, len(self.bias[0])).float()
-        return self.collect(alpha, one_hot[:, None].expand(-1, self.heads, -1)) / self.degrees
+        return matmul(h, self.later[0], self.bias[0])
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
         """Logits [N, C]."""
-        g = x.linear(self.first[0], child(key, "input")).view(len(self.degrees), self.heads, -1)
-        h = self.collect(self.attend(g, 0, child(key, "edges")), g)
+        h = self.collect(x.linear(self.first[0], child(key, "input")), 0, child(key, "edges"))[0]
         before = torch.ones((), device=h.device)
         for layer in range(self.layers - 1):
             layer_key = child(key, layer)
-            classes = self.classify(h.detach()).argmax(1)
+            classes = self.classify(h.detach()).detach().argmax(1)
             h = dropout(h, self.rate, layer_key)
-            alpha = self.attend(h, 1, child(layer_key, "edges"))
-            z = self.gates(self.shares(alpha, classes), classes)
-            h = h + (torch.minimum(before, z)[:, :, None] * self.degrees.rsqrt()) * self.collect(alpha, h)
+            aggregate, shares = self.collect(h, 1, child(layer_key, "edges"), (classes, len(self.bias[0])))
+            z = self.gates(shares / self.degrees[:, :, None], classes)
+            gate = torch.minimum(before, z) * self.degrees.rsqrt()
+            h = add_heads(h, gate, aggregate)
             before = z
         return self.classify(h)
 

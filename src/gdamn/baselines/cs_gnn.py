@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..graph.structure import Structure
-from ..kernels import Key, dropout, edge_softmax, sddmm, spmm
+from ..kernels import Key, dropout, edge_softmax, elu_dropout, matmul, sddmm, spmm
 from ..model.inputs import Block
 from ..model.problem import Problem
 from ..model.propagators import initialise
@@ -48,12 +48,20 @@ def cut_smallest(alpha: Tensor, free: Tensor, share: float) -> Tensor:
     """
     edges = int(free.sum())
     gone = len(alpha) - edges + int(share * edges)
-    mask = torch.ones_like(alpha)
-    mask[torch.argsort(alpha.detach(), stable=True)[:gone]] = 0
+    mask = ~smallest(alpha.detach(), gone)
     with torch.no_grad():
         left = (alpha * mask).sum()
         scale = torch.where(left > 0, alpha.sum() / left, torch.ones_like(left))
-    return alpha * mask * scale
+    return alpha * (mask * scale)
+
+
+def smallest(values: Tensor, count: int) -> Tensor:
+    """Which of the values [E] are the ``count`` smallest, of equal ones the first: [E]; no sort, but one selection."""
+    if count == 0:
+        return torch.zeros_like(values, dtype=torch.bool)
+    last = values.kthvalue(count).values
+    below, equal = values < last, values == last
+    return below | (equal & (equal.cumsum(0) <= count - below.sum()))
 
 
 class CSGNN(nn.Module):
@@ -61,7 +69,7 @@ class CSGNN(nn.Module):
     h_i ← ELU([Σ_j α_ij v_j + R h_i ‖ v_i]), with α cut (:func:`cut_smallest`); logits W h_i + b.
 
     Neighbours don't include the node; R exists from the second layer on. h is [N, 2 hidden] after
-    each layer. A score is [c_i, -|c_i|²] · [q_j, 1], one sddmm.
+    each layer. A score is c_i · q_j - |c_i|², one sddmm; one product makes all that a layer needs of h.
     """
 
     def __init__(self, structure: Structure, device: torch.device, width: int, classes: int, s: CSGNNSettings) -> None:
@@ -87,27 +95,25 @@ class CSGNN(nn.Module):
 
     def attend(self, scored: Tensor, key: Key | None) -> Tensor:
         """α [E] from [W_c h‖W_q h] [N, 2 hidden]."""
+        pattern = self.structure.pattern
         c, q = (scored * SLOWER).chunk(2, 1)
-        left = torch.cat([c, -c.square().sum(1, keepdim=True)], 1)
-        right = torch.cat([q, torch.ones_like(q[:, :1])], 1)
-        alpha = edge_softmax(self.structure.pattern, F.elu(sddmm(self.structure.pattern, left, right)), self.weights)
+        own = c.square().sum(1).index_select(0, pattern.tensor("rows", c.device))
+        alpha = edge_softmax(pattern, elu_dropout(sddmm(pattern, c, q) - own, 0.0, None), self.weights)
         return cut_smallest(dropout(alpha, self.s.dropout_attention, child(key, "edges")), self.free, self.s.cut)
 
     def forward(self, x: Block, key: Key | None) -> Tensor:
         """Scores [N, C], one yes or no per class."""
-        hidden = self.s.hidden
+        hidden, pattern = self.s.hidden, self.structure.pattern
         first = x.linear(torch.cat(list(self.first), 1), child(key, "input"))
-        alpha, value = self.attend(first[:, : 2 * hidden], child(key, 0)), first[:, 2 * hidden :]
-        h = F.elu(torch.cat([spmm(self.structure.pattern, alpha, value), value], 1))
-        for layer, (attention, weight, residual) in enumerate(
-            zip(self.attention, self.value, self.residual, strict=True), start=1
-        ):
+        scored, value = torch.split(first, [2 * hidden, hidden], 1)
+        h = elu_dropout(torch.cat([spmm(pattern, self.attend(scored, child(key, 0)), value), value], 1), 0.0, None)
+        for layer, weights in enumerate(zip(self.attention, self.value, self.residual, strict=True), start=1):
             noise = child(key, layer)
             h = dropout(h, self.s.dropout_hidden, noise)
-            alpha, value = self.attend(h @ attention, noise), h @ weight
-            h = F.elu(torch.cat([spmm(self.structure.pattern, alpha, value) + h @ residual, value], 1))
-        scores: Tensor = h @ self.last[0] + self.bias[0]
-        return scores
+            scored, value, kept = torch.split(matmul(h, torch.cat(weights, 1)), [2 * hidden, hidden, hidden], 1)
+            kept = kept + spmm(pattern, self.attend(scored, noise), value)
+            h = elu_dropout(torch.cat([kept, value], 1), 0.0, None)
+        return matmul(h, self.last[0], self.bias[0])
 
 
 class CSGNNClassifier(NetworkClassifier):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..kernels import Key
 from ..model.adjacency import Adjacency
 from ..model.problem import Problem
 from ..model.propagators import GAT
+from ..model.propagators.gat import wanted_nodes
 from ..model.settings import setting
 from .common import Forward, NetworkClassifier, SupervisedSettings
 
@@ -48,4 +50,11 @@ class GATClassifier(NetworkClassifier):
         network.initialise("xavier", generator)
         weights = problem.structure.tensor("weights", problem.device)
         adjacency = Adjacency(problem.structure, weights, s.dropout_attention)
-        return network, lambda key: network(adjacency, [problem.x], key)
+        read = wanted_nodes(problem.structure.pattern, problem.train.cpu().numpy(), s.layers)
+
+        def forward(key: Key | None) -> Tensor:
+            """In training the loss reads the known nodes alone."""
+            logits: Tensor = network(adjacency, [problem.x], key, None if key is None else read)
+            return logits
+
+        return network, forward

@@ -8,13 +8,15 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..kernels import Key, dropout, softmax_losses
+from ..kernels import Key, dropout, matmul, norm_dropout_linear, propagated, softmax_losses
+from ..kernels.features import Columns
 from ..model.adjacency import Adjacency, gcn_adjacency
 from ..model.inputs import Block
 from ..model.objectives import consistency, pretrain_target
 from ..model.problem import Problem
 from ..model.propagators import MLP, without_nodes
 from ..model.propagators.common import child
+from ..model.propagators.random import kept_nodes
 from ..model.settings import setting
 from .common import NORMALIZATIONS, NORMALIZE, Forward, Loss, LossSelected, NetworkClassifier
 
@@ -56,7 +58,7 @@ class GRAND(nn.Module):
         self.body, self.adjacency, self.steps, self.drop_node = body, adjacency, steps, drop_node
         self.input_norm = nn.BatchNorm1d(len(body.first[0])) if batch_norm else None
         self.dense: Tensor | None = None  # X, made when it is first needed
-        self.evaluated = torch.empty(0)  # X̄ of evaluation, always the same
+        self.evaluated: Columns | None = None  # X̄ of evaluation, always the same
 
     def initialise(self, how: str, generator: torch.Generator) -> None:
         """Start all weights; the biases, too, where the start is shifted, else they stay 0."""
@@ -82,20 +84,31 @@ class GRAND(nn.Module):
     def from_features(self, x: Block, key: Key | None) -> Tensor:
         """Logits [N, C] by way of the propagated features."""
         assert self.input_norm is not None
-        h: Tensor = dropout(self.input_norm(self.features(x, key)), x.rate, child(key, "input"))
-        h = h @ self.body.first[0] + self.body.bias[0]
+        weight, bias = self.body.first[0], self.body.bias[0]
+        h = norm_dropout_linear(self.features(x, key), self.input_norm, weight, bias, x.rate, child(key, "input"))
         layers = zip(self.body.norms, self.body.later, self.body.bias[1:], strict=True)
         for layer, (norm, weight, bias) in enumerate(layers):
-            h = dropout(norm(torch.relu(h)), self.body.rate, child(key, layer)) @ weight + bias
+            h = matmul(dropout(norm(torch.relu(h)), self.body.rate, child(key, layer)), weight, bias)
         return h
 
     @torch.no_grad()
-    def features(self, x: Block, key: Key | None) -> Tensor:
+    def features(self, x: Block, key: Key | None) -> Columns:
         """X̄ [N, F]."""
         if self.dense is None:
             self.dense = whole(x)
-            self.evaluated = self.propagated(without_nodes(self.dense, self.drop_node, None))
-        return self.evaluated if key is None else self.propagated(without_nodes(self.dense, self.drop_node, key))
+        if key is None and self.evaluated is not None:
+            return self.evaluated
+        nodes, share, device = len(self.dense), 1 - self.drop_node, self.dense.device
+        kept = (
+            torch.full((nodes, 1), share, device=device)
+            if key is None
+            else kept_nodes(nodes, self.drop_node, key, device)
+        )
+        factors = kept[:, 0] / (self.steps + 1)
+        columns = propagated(self.adjacency.structure.pattern, self.adjacency.values, self.dense, factors, self.steps)
+        if key is None:
+            self.evaluated = columns
+        return columns
 
     def propagated(self, h: Tensor) -> Tensor:
         """1/(K+1) Σ_{k≤K} S^k h, as h + S (h + S (h + …))."""

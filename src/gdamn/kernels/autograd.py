@@ -138,6 +138,33 @@ class ReluDropout(Function):
         return d_x, None, None
 
 
+class EluDropout(Function):
+    """The noise is drawn again on the way back: an output of 0 may be dropped, or may be ELU(0)."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, rate: float, key: Key) -> Tensor:
+        ctx.noise = rate, key, key.place.start_of(x)
+        if is_fast(x):
+            out = empty(*x.shape)
+            use_threads(8 * x.numel())
+            elementwise.elu(array(x).reshape(-1), out.numpy().reshape(-1))
+        else:
+            out = torch.nn.functional.elu(x)
+        ctx.save_for_backward(out)
+        return _dropout(out, *ctx.noise) if rate > 0 else out
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (out,) = ctx.saved_tensors
+        grad = _dropout(grad, *ctx.noise) if ctx.noise[0] > 0 else grad
+        if not is_fast(out, grad):
+            return torch.where(out > 0, grad, grad * (out + 1)), None, None
+        d_x = empty(*out.shape)
+        use_threads(2 * out.numel())
+        elementwise.elu_backward(array(out).reshape(-1), array(grad).reshape(-1), d_x.numpy().reshape(-1))
+        return d_x, None, None
+
+
 class NormReluDropout(Function):
     """out = dropout(ReLU(γ ⊙ (x - μ) / σ + β)) with μ, σ of this batch; also gives μ and the biased σ²."""
 

@@ -136,6 +136,12 @@ def relu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
     return autograd.ReluDropout.apply(x, rate if key is not None else 0.0, key)
 
 
+def elu_dropout(x: Tensor, rate: float, key: Key | None) -> Tensor:
+    """dropout(ELU(x)) in one pass, ELU(x) being x above 0 and e^x - 1 below; without a key the ELU alone."""
+    check_types("elu_dropout", x)
+    return autograd.EluDropout.apply(x, rate if key is not None else 0.0, key or Key(0))
+
+
 def norm_relu_dropout(x: Tensor, norm: nn.BatchNorm1d, rate: float, key: Key | None) -> Tensor:
     """dropout(ReLU(norm(x))) in few passes: [N, H]; in training the norm's running moments move on.
 

@@ -78,6 +78,16 @@ def _tile(x, i, panels, at, plus, step, out, h):
     _put(out, i + 5, h, f0, f1)
 
 
+@numba.njit(inline="always")
+def is_zero(x, first, last):
+    """Whether all numbers of some rows are 0: where few nodes have a label, most rows of a gradient are."""
+    for i in range(first, last):
+        for k in range(x.shape[1]):
+            if x[i, k] != _ZERO:
+                return False
+    return True
+
+
 @_parallel
 def matmul(x, panels, plus, out):
     """out = plus + x @ w: [N, K] @ [K, H]; N ≥ 6, H ≥ 16, plus [N, H] or [1, H], panels of w by :func:`pack`.
@@ -93,27 +103,48 @@ def matmul(x, panels, plus, out):
             h = min(p * WIDE, width - WIDE)
             for start in range(first, last, TALL):
                 i = min(start, rows - TALL)
-                _tile(x, i, panels, p * depth, plus, step, out, h)
+                if is_zero(x, i, i + TALL):
+                    for j in range(i, i + TALL):
+                        _put(out, j, h, load8(plus, j * step, h), load8(plus, j * step, h + 8))
+                else:
+                    _tile(x, i, panels, p * depth, plus, step, out, h)
+
+
+@numba.njit(inline="always")
+def _give(plus, at, sums, row, out, i):
+    """out[i] = plus[at] + a row of sums."""
+    for h in range(out.shape[1]):
+        out[i, h] = plus[at, h] + sums[row, h]
 
 
 @_parallel
 def matmul_narrow(x, panel, plus, out):
-    """The same for H < 16, with one panel, row by row."""
+    """The same for H < 16, with one panel; four rows at a time where H ≤ 8, as a sum waits for its last term."""
     rows, depth = x.shape
-    width = out.shape[1]
     step = 1 if len(plus) > 1 else 0
     for t in prange((rows + _ROWS - 1) // _ROWS):
-        sums = np.empty((1, WIDE), np.float32)
-        for i in range(t * _ROWS, min(rows, (t + 1) * _ROWS)):
+        sums = np.empty((4, WIDE), np.float32)
+        i, last = t * _ROWS, min(rows, (t + 1) * _ROWS)
+        while out.shape[1] <= 8 and i + 4 <= last:
+            a = b = c = d = splat8(_ZERO)
+            for k in range(depth):
+                w = load8(panel, k, 0)
+                a, b = fma8(splat8(x[i, k]), w, a), fma8(splat8(x[i + 1, k]), w, b)
+                c, d = fma8(splat8(x[i + 2, k]), w, c), fma8(splat8(x[i + 3, k]), w, d)
+            store8(sums, 0, 0, a)
+            store8(sums, 1, 0, b)
+            store8(sums, 2, 0, c)
+            store8(sums, 3, 0, d)
+            for r in range(4):
+                _give(plus, (i + r) * step, sums, r, out, i + r)
+            i += 4
+        for j in range(i, last):
             a0 = a1 = splat8(_ZERO)
             for k in range(depth):
-                v = splat8(x[i, k])
-                a0 = fma8(v, load8(panel, k, 0), a0)
-                if width > 8:
-                    a1 = fma8(v, load8(panel, k, 8), a1)
+                v = splat8(x[j, k])
+                a0, a1 = fma8(v, load8(panel, k, 0), a0), fma8(v, load8(panel, k, 8), a1)
             _put(sums, 0, 0, a0, a1)
-            for h in range(width):
-                out[i, h] = plus[i * step, h] + sums[0, h]
+            _give(plus, j * step, sums, 0, out, j)
 
 
 @numba.njit(inline="always")
@@ -150,39 +181,44 @@ def _tile_t(left, at, panel, deep, out, i, h):
 
 
 @numba.njit(inline="always")
-def _copy(x, first, deep, start, strip, at):
-    """strip[at : at + deep] = x[first : first + deep] from column ``start`` on, as many columns as there are."""
+def _copy(x, rows, deep, start, strip, at):
+    """strip[at : at + deep] = x[rows[:deep]] from column ``start`` on, as many columns as there are."""
     width = strip.shape[1]
     if start + width <= x.shape[1]:
         for r in range(deep):
             for c in range(0, width, 8):
-                store8(strip, at + r, c, load8(x, first + r, start + c))
+                store8(strip, at + r, c, load8(x, rows[r], start + c))
     else:
         for r in range(deep):
             for c in range(x.shape[1] - start):
-                strip[at + r, c] = x[first + r, start + c]
+                strip[at + r, c] = x[rows[r], start + c]
 
 
 @_parallel
 def matmul_t(x, g, parts, blocks):
     """parts[b] = x[rows of b]ᵀ @ g[rows of b]: x [N, K], g [N, H], parts [B · K up to 6s, H up to 16s].
 
-    Both sides are copied a few rows at a time into strips of a tile's width, which lie in the nearest cache.
+    Both sides are copied a few rows at a time into strips of a tile's width, which lie in the nearest cache. Rows of g
+    that are 0 are left out.
     """
     rows = len(x)
     wide, tall = parts.shape[1], len(parts) // blocks
     for b in prange(blocks):
         base = b * tall
         parts[base : base + tall] = _ZERO
-        panel = np.zeros((_DEEP, WIDE), np.float32)
+        panel, some = np.zeros((_DEEP, WIDE), np.float32), np.zeros(_DEEP, np.int64)
         left = np.zeros((tall // TALL * _DEEP, 8), np.float32)
         last = rows * (b + 1) // blocks
         for first in range(rows * b // blocks, last, _DEEP):
-            deep = min(_DEEP, last - first)
-            for i in range(0, tall, TALL):
-                _copy(x, first, deep, i, left, i // TALL * _DEEP)
-            for h in range(0, wide, WIDE):
-                _copy(g, first, deep, h, panel, 0)
+            deep = 0
+            for i in range(first, min(first + _DEEP, last)):
+                if not is_zero(g, i, i + 1):
+                    some[deep] = i
+                    deep += 1
+            for i in range(0, tall if deep else 0, TALL):
+                _copy(x, some, deep, i, left, i // TALL * _DEEP)
+            for h in range(0, wide if deep else 0, WIDE):
+                _copy(g, some, deep, h, panel, 0)
                 for i in range(0, tall, TALL):
                     _tile_t(left, i // TALL * _DEEP, panel, deep, parts, base + i, h)
 

@@ -8,9 +8,12 @@ import numpy as np
 from numba import prange
 
 from ..noise import LANES, lanes
+from .scalars import exp32
+from .vector_noise import MANY, drop32
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
 _ZERO, _ONE = np.float32(0), np.float32(1)
+_LOW = np.uint64(0xFFFF)
 _RUN = 1 << 14
 _SHORT = 1 << 10  # numbers whose noise is held at once
 
@@ -30,14 +33,12 @@ def _draw(key, first, hashes):
 @numba.njit(cache=True, fastmath=_MATH)
 def dropout_run(flat, out, first, key, limit, scale):
     """out = flat · scale where a number's 16 bits reach ``limit``, else 0; the noise is that from ``first`` on."""
-    hashes = np.empty(_SHORT // LANES, np.uint64)
-    bits = hashes.view(np.uint16)
-    least = np.int32(limit)
-    for start in range(0, len(flat), _SHORT):
-        _draw(key, first + start, hashes)
-        for e in range(min(_SHORT, len(flat) - start)):
-            x = flat[start + e] * scale
-            out[start + e] = _ZERO if np.int32(bits[e]) < least else x
+    whole = len(flat) // MANY * MANY
+    for at in range(0, whole, MANY):
+        drop32(flat, out, at, key, (first + at) // LANES, limit, scale)
+    for at in range(whole, len(flat)):
+        bits = lanes(key, np.uint64((first + at) // LANES)) >> np.uint64(16 * ((first + at) % LANES))
+        out[at] = _ZERO if (bits & _LOW) < limit else flat[at] * scale
 
 
 @numba.njit(cache=True, fastmath=_MATH)
@@ -81,6 +82,22 @@ def relu_dropout_backward(out, grad, d_flat, scale):
     """The gradient passes where the output is positive."""
     for e in prange(len(out)):
         d_flat[e] = grad[e] * scale if out[e] > _ZERO else _ZERO
+
+
+@numba.njit(parallel=True, cache=True, fastmath={"contract", "nsz"}, boundscheck=False)
+def elu(flat, out):
+    """out = flat above 0, e^flat - 1 below; nan where it is. exp32 needs its operations in their order."""
+    for e in prange(len(flat)):
+        x = flat[e]
+        y = exp32(min(x, _ZERO)) - _ONE
+        out[e] = x if x > _ZERO else y
+
+
+@_parallel
+def elu_backward(out, grad, d_flat):
+    """The slope is 1 above 0, and e^x = out + 1 below."""
+    for e in prange(len(out)):
+        d_flat[e] = grad[e] if out[e] > _ZERO else grad[e] * (out[e] + _ONE)
 
 
 @_parallel

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from numba import prange
 
+from .dense import is_zero
 from .vector import add8, fma8, load8, prefetch, splat8, store8, total8
 
 _MATH = {"reassoc", "contract", "arcp", "nsz"}
@@ -174,7 +175,9 @@ def _dot(left, i, right, j):
 def _dot_row(indptr, indices, left, right, out, i):
     """out[ij] = left[i] · right[j] on the entries of row i."""
     width, far = left.shape[1], right.size > _FAR
-    if width < 16:
+    if is_zero(left, i, i + 1):
+        out[indptr[i] : indptr[i + 1]] = _ZERO
+    elif width < 16:
         for e in range(indptr[i], indptr[i + 1]):
             j, total = indices[e], _ZERO
             for h in range(width):
@@ -229,6 +232,8 @@ def spread(indptr, indices, values, dense, out, blocks):
         out[base : base + columns] = _ZERO
         for i in range(blocks[b], blocks[b + 1]):
             first, last = indptr[i], indptr[i + 1]
+            if is_zero(dense, i, i + 1):
+                continue
             h = 0
             while h + 16 <= width:
                 _spread16((values, indices), first, last, dense, i, out, base, h)

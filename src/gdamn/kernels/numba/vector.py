@@ -102,6 +102,57 @@ def add8(typing, a, b):
 
 
 @intrinsic
+def mul8(typing, a, b):
+    """a ⊙ b."""
+
+    def code(context, builder, signature, values):
+        return builder.fmul(values[0], values[1])
+
+    return float8(a, b), code
+
+
+@intrinsic
+def div8(typing, a, b):
+    """a / b."""
+
+    def code(context, builder, signature, values):
+        return builder.fdiv(values[0], values[1])
+
+    return float8(a, b), code
+
+
+@intrinsic
+def max8(typing, a, b):
+    """The larger of each two; b where one of them is nan."""
+
+    def code(context, builder, signature, values):
+        return builder.select(builder.fcmp_ordered(">", *values), *values)
+
+    return float8(a, b), code
+
+
+@intrinsic
+def min8(typing, a, b):
+    """The smaller of each two; b where one of them is nan."""
+
+    def code(context, builder, signature, values):
+        return builder.select(builder.fcmp_ordered("<", *values), *values)
+
+    return float8(a, b), code
+
+
+@intrinsic
+def where8(typing, z, a, b):
+    """a where z > 0, else b."""
+
+    def code(context, builder, signature, values):
+        zero = ir.Constant(_vector, [0.0] * WIDTH)
+        return builder.select(builder.fcmp_ordered(">", values[0], zero), values[1], values[2])
+
+    return float8(z, a, b), code
+
+
+@intrinsic
 def total8(typing, vector):
     """The sum of the eight, in halves: a fixed order."""
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from ...kernels import Key, dropout, edge_softmax, sddmm, spmm
+from ...kernels import Key, Pattern, attend_heads, dropout, elu_dropout, head_scores, head_weights, matmul
 from ..adjacency import Adjacency
 from ..inputs import Block
 from .common import child, initialise, new_biases, new_weights, side_by_side
 
-SLOPE = 0.2
-"""Of the LeakyReLU on attention scores."""
+Wanted = list[NDArray[np.bool_]]
+"""Per layer which nodes' results are read: [N] each."""
+
+
+def wanted_nodes(pattern: Pattern, nodes: NDArray[np.int64], layers: int) -> Wanted:
+    """What each layer must compute for these nodes: they in the last, before it their neighbours too, and so on."""
+    found = [np.zeros(pattern.shape[0], np.bool_)]
+    found[0][nodes] = True
+    for _ in range(layers - 1):
+        before = np.zeros(pattern.shape[0], np.bool_)
+        before[pattern.indices[found[0][pattern.rows]]] = True
+        found.insert(0, before)
+    return found
 
 
 class GAT(nn.Module):
@@ -25,8 +37,7 @@ class GAT(nn.Module):
     over the entries of the adjacency (neighbours and the node itself), weighted by its values: all 1 is the
     publication's. ``adjacency.rate`` is the dropout of α. Inputs of layers have one dropout for all heads.
 
-    A score is [a·g_i, 1] · [1, b·g_j], so one sddmm of width 2 makes the [E] scores of a head, with its gradient;
-    the heads take turns, so that no array of edges times heads exists.
+    One loop over the edges serves all heads, and no array of edges times heads exists (:func:`attend_heads`).
 
     Args:
         widths: columns of each input block.
@@ -58,11 +69,13 @@ class GAT(nn.Module):
             for vector in vectors.detach():
                 initialise([vector[:, None]], how, generator)
 
-    def forward(self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None) -> Tensor:
-        """Logits [N, C]."""
+    def forward(
+        self, adjacency: Adjacency, blocks: Sequence[Block], key: Key | None, wanted: Wanted | None = None
+    ) -> Tensor:
+        """Logits [N, C]; where the nodes of each layer that are ``wanted`` are given, those of the last alone."""
         g = side_by_side(blocks, self.first, key)
         for layer in range(len(self.bias)):
-            g = self.layer(adjacency, g, layer, child(key, layer))
+            g = self.layer(adjacency, g, layer, child(key, layer), None if wanted is None else wanted[layer])
         return g
 
     @torch.no_grad()
@@ -75,30 +88,28 @@ class GAT(nn.Module):
             g = self.layer(adjacency, g, layer, None)
         return means
 
-    def layer(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> Tensor:
+    def layer(
+        self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None, wanted: NDArray[np.bool_] | None = None
+    ) -> Tensor:
         """From a layer's W h [N, heads · units] to that of the next one, or to the logits."""
-        heads, bias = self.attend(adjacency, g, layer, key), self.bias[layer]
+        heads, bias = self.attend(adjacency, g, layer, key, wanted), self.bias[layer]
         if layer == len(self.bias) - 1:
-            logits: Tensor = torch.stack(heads).mean(0) + bias
+            logits: Tensor = heads.view(len(g), self.heads[layer], -1).mean(1) + bias
             return logits
-        following: Tensor = dropout(F.elu(torch.cat(heads, 1) + bias), self.rate, key) @ self.later[layer]
-        return following
+        return matmul(elu_dropout(heads + bias, self.rate, key), self.later[layer])
 
-    def attend(self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None) -> list[Tensor]:
-        """Each head's aggregate [N, units] of g [N, heads · units]."""
-        shape = len(g), self.heads[layer], -1
-        messages = dropout(g, self.rate, child(key, "messages")).view(shape).transpose(0, 1).contiguous()
-        aggregates = []
-        for head, (alpha, message) in enumerate(zip(self.alphas(adjacency, g, layer), messages, strict=True)):
-            dropped = dropout(alpha, adjacency.rate, child(child(key, "edges"), head))
-            aggregates.append(spmm(adjacency.structure.pattern, dropped, message))
-        return aggregates
+    def attend(
+        self, adjacency: Adjacency, g: Tensor, layer: int, key: Key | None, wanted: NDArray[np.bool_] | None = None
+    ) -> Tensor:
+        """The heads' aggregates side by side [N, heads · units], of g [N, heads · units]."""
+        messages = dropout(g, self.rate, child(key, "messages"))
+        edges = child(key, "edges")
+        keys = None if edges is None else [edges.fold(head) for head in range(self.heads[layer])]
+        halves = head_scores(g, self.target[layer], self.source[layer])
+        pattern, values, rate = adjacency.structure.pattern, adjacency.values, adjacency.rate
+        return attend_heads(pattern, halves, messages, values, rate, keys, wanted=wanted)[0]
 
     def alphas(self, adjacency: Adjacency, g: Tensor, layer: int) -> Iterator[Tensor]:
         """α [E] of one head after the other."""
-        parts = g.view(len(g), self.heads[layer], -1)
-        target, source = (parts * self.target[layer]).sum(2), (parts * self.source[layer]).sum(2)  # [N, heads]
-        pattern, ones = adjacency.structure.pattern, torch.ones_like(target[:, 0])
-        for head in range(self.heads[layer]):
-            scores = sddmm(pattern, torch.stack([target[:, head], ones], 1), torch.stack([ones, source[:, head]], 1))
-            yield edge_softmax(pattern, F.leaky_relu(scores, SLOPE), adjacency.values)
+        halves = head_scores(g, self.target[layer], self.source[layer])
+        return head_weights(adjacency.structure.pattern, halves, adjacency.values)

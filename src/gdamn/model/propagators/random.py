@@ -65,8 +65,9 @@ class RandomPropagation(nn.Module):
 
 def without_nodes(product: Tensor, rate: float, key: Key | None) -> Tensor:
     """Rows left out with probability ``rate`` and not scaled up: [N, H]; their mean (1 - rate) without a key."""
-    share = 1 - rate
-    if key is None:
-        return product * share
-    rows = torch.ones(len(product), 1, device=product.device)
-    return product * (dropout(rows, rate, key.fold("nodes")) * share)
+    return product * (1 - rate) if key is None else product * kept_nodes(len(product), rate, key, product.device)
+
+
+def kept_nodes(count: int, rate: float, key: Key, device: torch.device) -> Tensor:
+    """1 for the nodes that stay and 0 for those that are left out: [N, 1]."""
+    return dropout(torch.ones(count, 1, device=device), rate, key.fold("nodes")) * (1 - rate)

@@ -129,7 +129,7 @@ def train_command(parts: Path, out: Path, ranks: int) -> tuple[str, ...]:
     """A short schedule over ranks."""
     from ranks import SETTINGS
 
-    chosen = {**SETTINGS, "epochs": 2, "pretrain_epochs": 2}
+    chosen = {**SETTINGS, "epochs": 2, "pretrain_epochs": 2, "memory": 12}  # GB a rank, whatever else runs
     settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={str(value).lower()}")]
     command = ["train", str(parts), "--workers", str(ranks), "--threads", "1", "--timeout", "1800", "--out", str(out)]
     return (*command, *settings)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from gdamn import load
+from gdamn.baselines import common
 from gdamn.estimators.registry import make
 from gdamn.fit import em
 from gdamn.fit.training import SMOOTHED
@@ -54,7 +55,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
-    parser.add_argument("--method", default="gdamn", choices=("gdamn", "gdamn-plus"))
+    parser.add_argument("--method", default="gdamn", help="gdamn, gdamn-plus, or a network to compare them with")
     parser.add_argument("--changes", default="[]", help="a JSON list of settings")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first", type=int, default=100)
@@ -73,18 +74,17 @@ def fit(dataset: str, method: str, change: dict[str, Any], seed: int) -> dict[st
         epochs.append(((found.argmax(1) == problem.val_labels).numpy(), losses.numpy()))
         return plain(problem, logits, metric)
 
-    em.evaluate = evaluate  # the fit's own records have no values of single nodes
+    em.evaluate = common.evaluate = evaluate  # the fit's own records have no values of single nodes
     try:
         model = make(method, dataset, seed=seed, overrides={**change, "threads": 1})
         model.fit(load(dataset, seed=seed))
     finally:
-        em.evaluate = plain
-    steps = [record["iteration"] for record in model.history_ if "val_accuracy" in record]
-    candidates = [
-        epoch for epoch, step in zip(epochs, steps, strict=True) if step or model.settings.candidates == "all"
-    ]
+        em.evaluate = common.evaluate = plain
+    steps = [record.get("iteration", 0) for record in model.history_ if "val_accuracy" in record]
+    every = getattr(model.settings, "candidates", "all") == "all"
+    candidates = [epoch for epoch, step in zip(epochs, steps, strict=True) if step or every]
     right, losses = (np.stack(side) for side in zip(*candidates, strict=True))
-    phases = np.array([step for step in steps if step or model.settings.candidates == "all"])
+    phases = np.array([step for step in steps if step or every])
     best, mean = float(right.mean(1).max()), float(right.mean())
     return {**cross_fitted(right, losses, phases), "best": best, "mean": mean}
 

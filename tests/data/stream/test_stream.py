@@ -223,7 +223,7 @@ def test_bad_tables_are_refused_with_file_and_row(
     options = Options.make({"edges": str(tmp_path / "edges.csv"), **chosen})
     with pytest.raises(DataError, match=said):
         convert(str(tmp_path / "nodes.csv"), tmp_path / "g.graph", options)
-    assert not (tmp_path / "g.graph" / "graph.json").exists()
+    assert not (tmp_path / "g.graph").exists()
 
 
 def test_the_same_id_in_two_files_is_refused_with_both_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from ...errors import DataError
 from ...graph.graph import Graph
 from ...graph.label_names import alike_notes
 from ...system import lock
+from ...system.folders import MARKER
 from ...system.versions import __version__
 from ..assemble import Assembled, check_labels, class_numbers, graph_notes, with_split
 from ..encode import Encoder
@@ -49,17 +52,32 @@ def convert(
     check_target(folder)
     assert options.edges is not None
     tables = Tables.find(nodes, options)
+    try:
+        return _convert(nodes, tables, folder, seed, half, progress)
+    except DataError:  # the files must change, so that nothing here is of use
+        _remove(folder)
+        raise
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a conversion has written, and the folder where nothing else is in it."""
+    shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
+    for path in (*folder.glob("*.npy"), folder / MARKER):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _convert(nodes: str, tables: Tables, folder: Path, seed: int, half: bool, progress: Progress) -> Graph:
+    """The stages one after the other."""
+    options = tables.options
     with lock.alone_in(folder, "graph"):
         (folder / INDEX).unlink(missing_ok=True)  # what is half replaced must not open
         stages = Stages(folder / UNFINISHED, {**tables.identity(), "half": half})
         if "nodes" in stages.done and not _are_there(folder, stages.done["nodes"]["arrays"]):
             stages.forget()
-        try:
-            facts = stages.run("nodes", lambda: _nodes(tables, folder, half, progress))
-            known = stages.run("edges", lambda: _edges(tables, folder, facts, progress))
-        except DataError:  # the files must change, so that nothing here is of use
-            stages.close()
-            raise
+        facts = stages.run("nodes", lambda: _nodes(tables, folder, half, progress))
+        known = stages.run("edges", lambda: _edges(tables, folder, facts, progress))
         n, spills = facts["count"], folder / UNFINISHED
         weights = Spill.there(spills / "weights", np.float32) if known["weighted"] else None
         edges = EdgeList(Spill.there(spills / "ends", np.int32), weights)

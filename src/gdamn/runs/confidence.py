@@ -13,7 +13,7 @@ def confidence_warning(summary: Mapping[str, Any]) -> str | None:
     """
     from ..model.temperature import warning
 
-    counts = summary["val_accuracy"].get("nodes") or []
+    counts = [nodes for nodes in summary["val_accuracy"].get("nodes") or [] if nodes is not None]  # published: unknown
     if any(counts) or "cross_fitted_accuracy" not in summary:
         return warning(min(counts)) if counts else None
     known = summary["cross_fitted_accuracy"]

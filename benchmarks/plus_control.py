@@ -12,15 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from cross_fitted import fit, lead
+from cross_fitted import fit, judged, lead
 
 from gdamn.estimators.registry import make
 
 HERE = Path(__file__).resolve().parent
-JUDGES = ("cross_fitted", "best", "mean")
+JUDGES = (judged, itemgetter("best"), itemgetter("mean"))
 
 
 def main() -> None:
@@ -59,7 +60,7 @@ def control(dataset: str, change: dict[str, Any]) -> dict[str, Any]:
 
 def row(change: dict[str, Any], ours: dict[str, Any], base: dict[str, Any]) -> str:
     """A line of the table."""
-    means = [[100 * statistics.fmean(one[name] for one in done.values()) for done in (ours, base)] for name in JUDGES]
+    means = [[100 * statistics.fmean(map(score, done.values())) for done in (ours, base)] for score in JUDGES]
     ahead, error = lead(ours, base)
     first, *others = [f"{em:.2f} | {other:.2f}" for em, other in means]
     shown = ", ".join(f"{name}={value}" for name, value in change.items()) or "the preset"

@@ -451,3 +451,14 @@ def test_similar_start_is_a_fit_on_the_graph_weighed_by_cosines(graph, sparse):
     for name in ("probabilities", "edge.hard", "edge.soft", "edge.used"):
         assert np.allclose(ours.tensors_[name], theirs.tensors_[name], atol=1e-3), name
     assert not np.allclose(ours.tensors_["edge.soft"], fit(given, **no_noise).tensors_["edge.soft"], atol=1e-3)
+
+
+def test_weight_decay_counts_in_full_with_few_labels_and_falls_with_many(graph: Graph) -> None:
+    labels = int(graph.train_mask.sum())
+    decays = {"weight_decay": 0.1, "weight_decay_later": 0.02, "em_iterations": 2}
+    full = fit(graph, **decays, decay_labels=0).probabilities_
+    assert np.array_equal(fit(graph, **decays, decay_labels=labels).probabilities_, full)
+    less = fit(graph, **decays, decay_labels=labels // 3).probabilities_
+    third = {"weight_decay": 0.1 / 3, "weight_decay_later": 0.02 / 3, "em_iterations": 2}
+    assert not np.array_equal(less, full)
+    np.testing.assert_allclose(less, fit(graph, **third, decay_labels=0).probabilities_, atol=1e-6)

@@ -311,8 +311,13 @@ class EM:
         return "pre-train" if names == ["graph"] else f"pre-train ({', '.join(names)})"
 
     def decay(self, iteration: int) -> float:
-        """Weight decay until the first EM iteration ends, and after it."""
-        return self.s.weight_decay if iteration <= 1 else self.s.weight_decay_later
+        """Weight decay until the first EM iteration ends, and after it.
+
+        The loss is a mean over the labels, so a prior on the weights that stays the same weighs 1/labels beside it.
+        """
+        s = self.s
+        decay = s.weight_decay if iteration <= 1 else s.weight_decay_later
+        return decay * min(1.0, s.decay_labels / max(self.problem.counts.train, 1)) if s.decay_labels else decay
 
     def is_stable(self, opinion: Tensor) -> bool:
         """Whether the iteration changed so few labels that EM ends."""

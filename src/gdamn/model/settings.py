@@ -209,6 +209,9 @@ class Settings(TrainedSettings):
     learning_rate: float = setting(0.01, "Adam's learning rate.", low=0)
     weight_decay: float = setting(5e-4, "L2 on the weight matrices until the first EM iteration ends.", low=0)
     weight_decay_later: float = setting(1e-4, "The same after the first EM iteration.", low=0)
+    decay_labels: int = setting(
+        1000, "Training labels up to which both count in full; with more they fall as 1/labels. 0: never.", low=0
+    )
     decay: str = setting(
         "first",
         "What decays: all weight matrices, only those of the first layer, or every parameter, biases and norms too.",
@@ -320,6 +323,7 @@ BEFORE: dict[str, Setting] = {
     "clip": 0.0,
     "agreement": 0.0,
     "judge_edges": False,
+    "decay_labels": 0,
 }
 """Settings that older results don't name, with the values that do what was done then."""
 

@@ -154,6 +154,15 @@ def of_run(spec: RunSpec, jobs: int) -> ProgressView:
     return view
 
 
+def compiling(view: ProgressView) -> AbstractContextManager[None]:
+    """Show that kernels are compiled, which the first fit after an installation waits for; on a terminal alone."""
+    if not display.is_terminal(stderr=True):
+        return nullcontext()
+    from ..kernels.compilation import on_compilation
+
+    return on_compilation(lambda: view.show("compiling kernels, once"))
+
+
 class CountView(ProgressView):
     """One bar that counts to a total, such as the trials of a search."""
 

@@ -85,7 +85,7 @@ def train(
     threads = threads or environment.threads()
     execution = Execution(jobs, threads, data_root, force, checkpoint_every=checkpoint_every)
     with team.leading(spec, execution, timeout, folder) as group, runs.working_in(folder, "run"):
-        with progress.of_run(spec, jobs) as view:
+        with progress.of_run(spec, jobs) as view, progress.compiling(view):
             run = partial(runs.run, spec, folder, execution, group=group, reference=reference and known)
             summary = run(progress=view.update, read_progress=view.reading)
         show_run(summary, folder, data_root, as_json)

@@ -12,7 +12,7 @@ def on_compilation(told: Callable[[], None]) -> Iterator[None]:
     """Call ``told`` whenever numba begins to compile a kernel; not where it loads one from its cache."""
     from numba.core import event
 
-    class Told(event.Listener):
+    class Told(event.Listener):  # type: ignore[misc]  # numba has no types
         def on_start(self, event: Any) -> None:
             told()
 

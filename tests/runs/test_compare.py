@@ -388,7 +388,8 @@ def test_fits_from_before_a_setting_existed_are_used_again(tmp_path: Path) -> No
     record = json.loads(path.read_text())
     settings = record["config"]["settings"]
     same = [name for name in BEFORE if settings[name] == BEFORE[name]]
-    assert [name for name in BEFORE if name not in same] == ["judge_edges"]  # the default has changed what is done
+    changed = [name for name in BEFORE if name not in same]
+    assert changed == ["judge_edges", "decay_labels"]  # their defaults have changed what is done
     for name in same:
         del settings[name]
     path.write_text(json.dumps(record))

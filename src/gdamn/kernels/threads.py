@@ -33,14 +33,19 @@ def set_threads(count: int) -> int:
     return before
 
 
+def allowed() -> int:
+    """How many threads the compiled loops may use."""
+    most: int = numba.config.NUMBA_NUM_THREADS
+    return max(1, min(_limit or most, most))
+
+
 def use_threads(work: int) -> None:
     """Threads for the next loop: one for a small loop, all that are allowed for a large one."""
     global _now, _started
     if _orphaned:
         check_process()
     _started = True
-    most: int = numba.config.NUMBA_NUM_THREADS
-    count = 1 if work < SMALL else max(1, min(_limit or most, most))
+    count = 1 if work < SMALL else allowed()
     if count != _now:
         numba.set_num_threads(count)
         _now = count

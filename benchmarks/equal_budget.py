@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from cross_fitted import fit, judged, lead
 
+from gdamn.estimators.registry import make
+
 HERE = Path(__file__).resolve().parent
 BEHIND = (0.015, 0.008)
 """A trial that is so far behind the preset after one seed, or after two, is given up."""
@@ -42,7 +44,6 @@ SPACES: dict[str, dict[str, list[Any]]] = {
         "teleport": [0.05, 0.1, 0.2, 0.3],
         "steps": [5, 10, 20],
         "dropout_edges": [0.0, 0.5],
-        "selection": ["accuracy"],
     },
     "dagnn": {
         **COMMON,
@@ -147,12 +148,14 @@ def write(path: Path, name: str, trials: dict[str, Any]) -> None:
 
 
 def draw(dataset: str, method: str, count: int) -> list[dict[str, Any]]:
-    """So many settings, the same whenever it is asked: the preset, then draws of the method's space."""
+    """So many settings, the same whenever it is asked: the preset, then draws of the method's space that differ."""
     random, space = np.random.default_rng(zlib.crc32(f"{dataset} {method}".encode())), SPACES[method]
+    preset = make(method, dataset).get_params()
     changes: list[dict[str, Any]] = [{}]
     while len(changes) < count:
         names = random.choice(list(space), size=int(random.integers(1, CHANGED + 1)), replace=False)
-        change = {str(name): space[name][int(random.integers(len(space[name])))] for name in sorted(names)}
+        drawn = {str(name): space[name][int(random.integers(len(space[name])))] for name in sorted(names)}
+        change = {name: value for name, value in drawn.items() if value != preset[name]}
         if change not in changes:
             changes.append(change)
     return changes

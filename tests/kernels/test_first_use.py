@@ -25,6 +25,7 @@ found = {
     for name, kernel in vars(module).items()
     if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.__name__
     for types in kernel.signatures
+    if name not in ("dropout_run", "relu_dropout_run")  # parts of listed ones, seen where these were not in the cache
 }
 print(found ^ {(name, str(types)) for name, _, types in first_use.listed()})
 """

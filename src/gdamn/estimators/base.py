@@ -140,7 +140,7 @@ class NodeClassifier(Conventions):
             if told is not None:
                 told.fit_begins()
             if group is None:
-                if isinstance(self.settings, TrainedSettings):
+                if isinstance(self.settings, TrainedSettings) and not self.settings.device.startswith("cuda"):
                     first_use.prepare(self.settings.threads)
                 self._fit(g, told)
             else:

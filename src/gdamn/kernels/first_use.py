@@ -8,7 +8,6 @@ can't be compiled so, for whatever reason, is compiled where it is first called,
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -129,5 +128,4 @@ def main(numbers: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.pop("NUMBA_NUM_THREADS", None)
     main(sys.argv[1:])

@@ -35,7 +35,7 @@ from ..fit.training import (
 )
 from ..graph.graph import Graph
 from ..graph.parts import PartitionedGraph
-from ..kernels import Key
+from ..kernels import Key, first_use
 from ..model.objectives import pretrain_target, q_loss
 from ..model.problem import Problem, choose_device
 from ..model.settings import TrainedSettings, setting
@@ -128,6 +128,8 @@ class NetworkClassifier(NodeClassifier):
         """On the whole graph, alone or with the other ranks of a group."""
         s, watch = self.settings, self.watch(progress)
         device = choose_device(s.device)
+        if group is None and device.type == "cpu":
+            first_use.prepare(s.threads)
         with reproducible_threads(s.threads), laid_out(graph, s, device, group, self.method) as problem:
             self.learn(problem, watch)
             state = whole_state(problem, watch.best_state)

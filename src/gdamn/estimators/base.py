@@ -23,9 +23,8 @@ from ..fit.callbacks import listeners
 from ..fit.checkpoint import seconds_before
 from ..graph.graph import Graph
 from ..graph.node_ids import check_ids
-from ..kernels import first_use
 from ..kernels.threads import one_at_a_time
-from ..model.settings import TrainedSettings, as_seed
+from ..model.settings import as_seed
 from .chosen_epoch import SELECTION, selection_of
 from .conventions import PARTED, Conventions, show_settings
 from .graph_input import as_graph, check_weights, decisions_record, given_graph, plain_split
@@ -140,8 +139,6 @@ class NodeClassifier(Conventions):
             if told is not None:
                 told.fit_begins()
             if group is None:
-                if isinstance(self.settings, TrainedSettings) and not self.settings.device.startswith("cuda"):
-                    first_use.prepare(self.settings.threads)
                 self._fit(g, told)
             else:
                 self._fit_together(g, told, group)

@@ -24,6 +24,7 @@ from ..fit.training import Progress, Record, Watch, reproducible_threads
 from ..graph.graph import Graph
 from ..graph.order import local_order, renumbered
 from ..graph.parts import PartitionedGraph
+from ..kernels import first_use
 from ..model.fitted_state import WEIGHTS, FittedState, edge_arrays, edge_index, put_back
 from ..model.metrics import score_key
 from ..model.plus_settings import PlusSettings
@@ -70,6 +71,8 @@ class GDAMN(NodeClassifier):
         """On the whole graph at once, alone or with the other ranks of a group; or with less memory."""
         s = self.settings
         device = choose_device(s.device)
+        if group is None and device.type == "cpu":
+            first_use.prepare(s.threads)
         mode = "full" if group is not None else choose_mode(graph, s, device)
         if mode != "full":
             self._fit_sparing(graph, mode, device, progress)

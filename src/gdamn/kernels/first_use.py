@@ -111,11 +111,9 @@ def numba_type(code: str) -> Any:
 
 def is_kept(kernel: Any) -> bool:
     """Whether numba has it compiled, in this process or in its cache, for the source as it is now."""
-    if kernel.signatures:
-        return True
     try:
-        return bool(kernel._cache._cache_file._load_index())
-    except (AttributeError, OSError):  # no cache of this kind: nothing that processes could share
+        return bool(kernel.signatures or kernel._cache._cache_file._load_index())
+    except (AttributeError, OSError):  # not compiled, or no cache of this kind: nothing that processes could share
         return True
 
 

@@ -8,7 +8,7 @@ can't be compiled so, for whatever reason, is compiled where it is first called,
 from __future__ import annotations
 
 import importlib
-import subprocess
+import subprocess  # nosec B404  # for this very module, without a shell
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -80,8 +80,8 @@ def compile_apart(parts: Sequence[Sequence[int]]) -> None:
     try:
         with suppress(OSError):  # no such program: the fit compiles by itself
             for part in parts:
-                numbers = [str(at) for at in part]
-                workers.append(subprocess.Popen([*command, *numbers], stdin=quiet, stdout=quiet, stderr=quiet))
+                own = [*command, *(str(at) for at in part)]
+                workers.append(subprocess.Popen(own, stdin=quiet, stdout=quiet, stderr=quiet))  # nosec B603  # numbers
         for worker in workers:
             worker.wait()
     finally:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gdamn.data import load
 from gdamn.errors import GraphError
-from gdamn.kernels import Key, Pattern, diffusion_matrix, mixed_rows, set_threads, use_kernels
+from gdamn.kernels import Key, MixedRows, Pattern, diffusion, diffusion_matrix, mixed_rows, set_threads, use_kernels
 
 several = settings(max_examples=25, deadline=None)
 ALPHA = 0.2
@@ -136,3 +136,46 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(GraphError):
             call()
+
+
+@pytest.mark.parametrize("hidden", [5, 32, 72])
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.5, 0.6)])
+def test_a_layer_on_mixed_rows_is_that_of_the_rows_themselves(hidden, rates, monkeypatch):
+    """Value and gradient, with the same noise, with a row twice and one of no entries, for any number of threads."""
+    monkeypatch.setattr(diffusion, "WIDE", 0)
+    pattern, values, _ = walk(3, 12)
+    values = values * torch.as_tensor(pattern.rows != 7)
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(12, 9, generator=random) * (torch.arange(108).view(12, 9) % 3 > 0)
+    at = np.nonzero(x.numpy())
+    features = Pattern.from_sorted(*at, (12, 9)), x[at]
+    mixed = MixedRows((pattern, values), features, np.array([7, 2, 2, 11]), rates[0], Key(4), rates[1], Key(5))
+    grad, found = torch.randn(4, hidden, generator=random), []
+    weight = torch.randn(9, hidden, generator=random, requires_grad=True)
+    before = set_threads(0)
+    try:
+        for threads in {1, numba.config.NUMBA_NUM_THREADS}:
+            set_threads(threads)
+            (slope,) = torch.autograd.grad(mixed.linear(weight), weight, grad)
+            found.append((mixed.linear(weight), slope))
+    finally:
+        set_threads(before)
+    expected = mixed.made() @ weight
+    for product, slope in found:
+        torch.testing.assert_close(product, expected)
+        torch.testing.assert_close(slope, torch.autograd.grad(expected, weight, grad, retain_graph=True)[0])
+        assert torch.equal(product, found[0][0])
+        assert torch.equal(slope, found[0][1])
+    assert torch.equal(found[0][0][0], torch.zeros(hidden))
+    assert not torch.equal(found[0][0][1], found[0][0][2]) or rates[1] == 0  # dropout is a row's own
+
+
+def test_a_layer_on_narrow_features_is_a_dense_product(monkeypatch):
+    pattern, values, _ = walk(3, 12)
+    features = Pattern.from_sorted(np.arange(12), np.arange(12), (12, 12)), torch.ones(12)
+    mixed, weight = MixedRows((pattern, values), features, np.arange(12), 0.3, Key(4)), torch.eye(12)
+    monkeypatch.setattr(diffusion.MixedLinear, "apply", None)
+    assert torch.equal(mixed.linear(weight), mixed.made())
+    monkeypatch.setattr(diffusion, "WIDE", 0)
+    with pytest.raises(GraphError, match="weight"):
+        mixed.linear(torch.eye(11))

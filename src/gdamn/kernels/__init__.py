@@ -12,6 +12,7 @@ from ..system.lazy import exports
 
 _WHERE = {
     "Key": ".noise",
+    "MixedRows": ".diffusion",
     "Pattern": "..graph.pattern",
     "adam_step": ".autograd",
     "add_heads": ".gates",
@@ -43,6 +44,7 @@ _WHERE = {
 
 __all__ = [
     "Key",
+    "MixedRows",
     "Pattern",
     "adam_step",
     "add_heads",
@@ -75,7 +77,7 @@ __all__ = [
 if TYPE_CHECKING:
     from ..graph.pattern import Pattern
     from .autograd import adam_step
-    from .diffusion import diffusion_matrix, mixed_rows
+    from .diffusion import MixedRows, diffusion_matrix, mixed_rows
     from .features import norm_dropout_linear, propagated
     from .gates import add_heads, head_scores
     from .heads import attend_heads, head_weights

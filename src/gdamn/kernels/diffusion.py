@@ -1,24 +1,36 @@
-"""Sparse rows of a diffusion over a graph, and features mixed by some of them; neither is differentiable."""
+"""Sparse rows of a diffusion over a graph, features mixed by some of them, and a first layer on these.
+
+Only the layer is differentiable, and only in its weights.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,no-any-return"
+# ruff: noqa: D102
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.autograd import Function
 
 from ..errors import GraphError
 from ..graph.pattern import Pattern
 from .checks import check_shape, check_types
 from .noise import Key, uniform_torch
 from .numba import diffusion as loops
-from .paths import array, is_fast
+from .ops import dropout
+from .paths import array, dropout_arguments, is_fast
 from .threads import use_threads
 
 Features = tuple[Pattern, Tensor]
 """A sparse matrix: its pattern, and a value per entry."""
+
+WIDE = 4096
+"""From so many columns on a first layer meets the entries of sparse features; below, mixed rows are as fast."""
 
 
 def diffusion_matrix(
@@ -77,15 +89,7 @@ def mixed_rows(
         x: [K, F] dense, or sparse as a pattern with values.
         rows: [B].
     """
-    check_shape("mixed_rows", "values", values, pattern.num_entries)
-    data = x if isinstance(x, Tensor) else x[1]
-    check_types("mixed_rows", values, data)
-    if isinstance(x, Tensor):
-        check_shape("mixed_rows", "x", x, pattern.shape[1], -1)
-    elif x[0].shape[0] != pattern.shape[1] or len(data) != x[0].num_entries:
-        raise GraphError(f"mixed_rows: x must have {pattern.shape[1]} rows and a value for each of its entries.")
-    if len(rows) and not (rows.min() >= 0 and rows.max() < pattern.shape[0]):
-        raise GraphError(f"mixed_rows: rows must lie between 0 and {pattern.shape[0] - 1}.")
+    data = _check(pattern, values, x, rows)
     rate = 0.0 if key is None else rate
     if not is_fast(values, data):
         return _mixed_by_torch(pattern, values, x, rows, rate, key or Key(0))
@@ -99,6 +103,92 @@ def mixed_rows(
     else:
         loops.mix_sparse(*matrix, *noise, (x[0].indptr, x[0].indices, array(data)), out)
     return torch.from_numpy(out)
+
+
+def _check(pattern: Pattern, values: Tensor, x: Tensor | Features, rows: NDArray[np.int64]) -> Tensor:
+    """Refuse what doesn't fit; returns the numbers of x."""
+    check_shape("mixed_rows", "values", values, pattern.num_entries)
+    data = x if isinstance(x, Tensor) else x[1]
+    check_types("mixed_rows", values, data)
+    if isinstance(x, Tensor):
+        check_shape("mixed_rows", "x", x, pattern.shape[1], -1)
+    elif x[0].shape[0] != pattern.shape[1] or len(data) != x[0].num_entries:
+        raise GraphError(f"mixed_rows: x must have {pattern.shape[1]} rows and a value for each of its entries.")
+    if len(rows) and not (rows.min() >= 0 and rows.max() < pattern.shape[0]):
+        raise GraphError(f"mixed_rows: rows must lie between 0 and {pattern.shape[0] - 1}.")
+    return data
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRows:
+    """Rows of :func:`mixed_rows` that are not made yet, behind dropout.
+
+    Attributes:
+        matrix: Π, its pattern and values.
+        features: X.
+        rows: [B].
+        rate, key: which entries of Π are left out.
+        input_rate, input_key: dropout of the mixed features; none without a key.
+    """
+
+    matrix: tuple[Pattern, Tensor]
+    features: Tensor | Features
+    rows: NDArray[np.int64]
+    rate: float
+    key: Key
+    input_rate: float = 0.0
+    input_key: Key | None = None
+
+    def made(self) -> Tensor:
+        """The rows: [B, F]."""
+        mixed = mixed_rows(*self.matrix, self.features, self.rows, self.rate, self.key)
+        return dropout(mixed, self.input_rate, self.input_key)
+
+    def linear(self, weight: Tensor) -> Tensor:
+        """The rows times W [F, H]: [B, H], differentiable in W.
+
+        Where X is sparse and wide, its entries meet W one by one: nothing as wide as X is made.
+        """
+        pattern, values = self.matrix
+        x = self.features
+        if isinstance(x, Tensor) or x[0].shape[1] < WIDE or not is_fast(values, x[1], weight):
+            return self.made() @ weight
+        _check(pattern, values, x, self.rows)
+        check_shape("mixed_rows", "weight", weight, x[0].shape[1], -1)
+        return MixedLinear.apply(weight, self)
+
+    def terms(self) -> tuple[Any, ...]:
+        """The entries of X that meet W: where those of each row begin and end [B], their columns and factors [M]."""
+        (pattern, values), (x, data) = self.matrix, cast(Features, self.features)
+        rows = np.ascontiguousarray(self.rows, np.int64)
+        entries, _ = pattern.select_rows(rows)
+        sizes = np.concatenate([[0], np.cumsum(np.diff(x.indptr)[entries.indices])])[entries.indptr]
+        begin, end = sizes[:-1].copy(), np.empty(len(rows), np.int64)
+        columns, parts = np.empty(sizes[-1], np.int32), np.empty(sizes[-1], np.float32)
+        noise = dropout_arguments(self.input_rate if self.input_key else 0.0, self.input_key or Key(0))
+        drawn = rows, pattern.indptr, pattern.indices, array(values), np.float32(self.rate), np.uint64(self.key.value)
+        use_threads(10 * len(parts))
+        loops.mix_entries(*drawn, (x.indptr, x.indices, array(data)), noise, x.shape[1], begin, end, columns, parts)
+        return begin, end, columns, parts
+
+
+class MixedLinear(Function):
+    """Y = dr(X̄) W and ∂W = dr(X̄)ᵀ ∂Y for mixed rows X̄ [B, F] of a sparse X."""
+
+    @staticmethod
+    def forward(ctx, weight: Tensor, mixed: MixedRows) -> Tensor:
+        ctx.terms, ctx.shape = mixed.terms(), weight.shape
+        out = torch.empty(len(mixed.rows), weight.shape[1])
+        use_threads(len(ctx.terms[-1]) * weight.shape[1])
+        loops.mix_linear(*ctx.terms, array(weight), out.numpy())
+        return out
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        d_weight = torch.empty(ctx.shape)
+        use_threads(len(ctx.terms[-1]) * grad.shape[1])
+        loops.mix_linear_backward(*ctx.terms, array(grad), d_weight.numpy())
+        return d_weight, None
 
 
 def _mixed_by_torch(

@@ -10,7 +10,12 @@ import numba
 import numpy as np
 from numba import prange
 
-from ..noise import uniform
+from ..noise import LANES, lanes, uniform
+from .sparse import _add_row
+from .vector import fma8, load8, splat8, store8
+
+STRIPE = 32
+"""Columns of a gradient that one thread makes at a time."""
 
 
 def _parallel(function):
@@ -158,3 +163,68 @@ def mix_sparse(rows, indptr, indices, values, rate, key, x, out):
         if total > 0:
             for h in range(out.shape[1]):
                 out[b, h] /= total
+
+
+@numba.njit(inline="always")
+def _kept(noise, place):
+    """1 where dropout keeps the number at this place of a flat array, else 0: the same as of a dense one."""
+    key, limit, _ = noise
+    bits = lanes(key, np.uint64(place // LANES)) >> np.uint64(16 * (place % LANES))
+    return np.int64((bits & np.uint64(0xFFFF)) >= limit)
+
+
+@_parallel
+def mix_entries(rows, indptr, indices, values, rate, key, x, noise, width, begin, end, columns, parts):
+    """The terms of dropout(mixed row b of X in CSR), with the rows of :func:`mix_sparse`.
+
+    Args:
+        noise: key, limit and factor of dropout; width: columns of X.
+        begin: [B] where a row's terms begin; end: [B] where they end, which is found here.
+        columns, parts: [M] of each term; a column may come several times in a row.
+    """
+    x_indptr, x_indices, x_values = x
+    for b in prange(len(rows)):
+        total, at = np.float32(0), begin[b]
+        for e in range(indptr[rows[b]], indptr[rows[b] + 1]):
+            if rate <= 0 or uniform(key, np.uint64(e)) >= rate:
+                total += values[e]
+                j = indices[e]
+                for k in range(x_indptr[j], x_indptr[j + 1]):
+                    columns[at], parts[at] = x_indices[k], values[e] * x_values[k]
+                    at += _kept(noise, b * width + x_indices[k])  # else the next term overwrites it
+        end[b] = at
+        if total > 0:
+            factor = noise[2] / total
+            for k in range(begin[b], at):
+                parts[k] *= factor
+
+
+@_parallel
+def mix_linear(begin, end, columns, parts, weight, out):
+    """out_b = Σ_k parts_k W_columns(k) over the terms of row b: [B, H]."""
+    for b in prange(len(begin)):
+        out[b] = 0
+        _add_row(parts, begin[b], columns, begin[b], end[b], weight, out, b)
+
+
+@_parallel
+def mix_linear_backward(begin, end, columns, parts, grad, d_weight):
+    """The gradient on W [F, H], some of its columns at a time: each number is one sum in the order of the terms."""
+    width = d_weight.shape[1]
+    for stripe in prange((width + STRIPE - 1) // STRIPE):
+        first, last = stripe * STRIPE, min(width, (stripe + 1) * STRIPE)
+        d_weight[:, first:last] = 0
+        for b in range(len(begin)):
+            if last - first == STRIPE:
+                g0, g1 = load8(grad, b, first), load8(grad, b, first + 8)
+                g2, g3 = load8(grad, b, first + 16), load8(grad, b, first + 24)
+                for k in range(begin[b], end[b]):
+                    f, part = columns[k], splat8(parts[k])
+                    store8(d_weight, f, first, fma8(part, g0, load8(d_weight, f, first)))
+                    store8(d_weight, f, first + 8, fma8(part, g1, load8(d_weight, f, first + 8)))
+                    store8(d_weight, f, first + 16, fma8(part, g2, load8(d_weight, f, first + 16)))
+                    store8(d_weight, f, first + 24, fma8(part, g3, load8(d_weight, f, first + 24)))
+            else:
+                for k in range(begin[b], end[b]):
+                    for h in range(first, last):
+                        d_weight[columns[k], h] += parts[k] * grad[b, h]

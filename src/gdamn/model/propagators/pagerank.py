@@ -7,14 +7,14 @@ with the whole matrix, which is never made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...kernels import Key, Pattern, diffusion_matrix, dropout, mixed_rows
+from ...kernels import Key, MixedRows, Pattern, diffusion_matrix, dropout
 from ..adjacency import Adjacency, normalized
 from ..inputs import Block
 from .common import child
@@ -106,7 +106,8 @@ class Pagerank(nn.Module):
         """Logits [B, C] of one draw of some rows of Π (:meth:`Walk.matrix`)."""
         features = x.dense if x.pattern is None or x.values is None else (x.pattern, x.values)
         assert features is not None
-        mixed = mixed_rows(*matrix, features, rows, self.walk.drop, key.fold("entries"))
+        noise, weight = child(key, "input"), self.body.first[0]
+        mixed = MixedRows(matrix, features, rows, self.walk.drop, key.fold("entries"))
         if self.input_norm is not None:
-            mixed = self.input_norm(mixed)
-        return self.body.after_first(dropout(mixed, x.rate, child(key, "input")) @ self.body.first[0], key)
+            return self.body.after_first(dropout(self.input_norm(mixed.made()), x.rate, noise) @ weight, key)
+        return self.body.after_first(replace(mixed, input_rate=x.rate, input_key=noise).linear(weight), key)

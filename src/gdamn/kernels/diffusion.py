@@ -166,10 +166,14 @@ class MixedRows:
         begin, end = sizes[:-1].copy(), np.empty(len(rows), np.int64)
         columns, parts = np.empty(sizes[-1], np.int32), np.empty(sizes[-1], np.float32)
         noise = dropout_arguments(self.input_rate if self.input_key else 0.0, self.input_key or Key(0))
-        drawn = rows, pattern.indptr, pattern.indices, array(values), np.float32(self.rate), np.uint64(self.key.value)
+        matrix, drawn = (
+            (pattern.indptr, pattern.indices, array(values)),
+            (np.float32(self.rate), np.uint64(self.key.value)),
+        )
+        terms = begin, end, columns, parts
         use_threads(10 * len(parts))
-        loops.mix_entries(*drawn, (x.indptr, x.indices, array(data)), noise, x.shape[1], begin, end, columns, parts)
-        return begin, end, columns, parts
+        loops.mix_entries(rows, matrix, drawn, (x.indptr, x.indices, array(data)), x.shape[1], noise, terms)
+        return terms
 
 
 class MixedLinear(Function):

@@ -174,15 +174,17 @@ def _kept(noise, place):
 
 
 @_parallel
-def mix_entries(rows, indptr, indices, values, rate, key, x, noise, width, begin, end, columns, parts):
-    """The terms of dropout(mixed row b of X in CSR), with the rows of :func:`mix_sparse`.
+def mix_entries(rows, matrix, drawn, x, width, noise, terms):
+    """The terms of dropout(mixed row b of X), with the rows of :func:`mix_sparse`.
 
     Args:
+        matrix, x: in CSR; drawn: which entries of the matrix are left out: rate and key.
         noise: key, limit and factor of dropout; width: columns of X.
-        begin: [B] where a row's terms begin; end: [B] where they end, which is found here.
-        columns, parts: [M] of each term; a column may come several times in a row.
+        terms: where those of a row begin [B], and what is found here: where they end [B], their columns and factors
+            [M]; a column may come several times in a row.
     """
-    x_indptr, x_indices, x_values = x
+    (indptr, indices, values), (x_indptr, x_indices, x_values) = matrix, x
+    (rate, key), (begin, end, columns, parts) = drawn, terms
     for b in prange(len(rows)):
         total, at = np.float32(0), begin[b]
         for e in range(indptr[rows[b]], indptr[rows[b] + 1]):

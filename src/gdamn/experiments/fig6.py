@@ -243,15 +243,19 @@ def draw(content: Content) -> Figure:
     }
     dataset, numbers = next(iter(content["numbers"].items()))
     figure, (left, right) = panels(2, PAGE, 2.5)
-    for graph, entry in numbers["graphs"].items():
+    graphs = numbers["graphs"]
+    same = graphs["control"]["train_loss"] == graphs["original"]["train_loss"]  # one curve would hide the other
+    for graph, entry in graphs.items():
+        if graph == "control" and same:
+            continue
         colour, dashes = looks[graph]
         epochs = range(1, len(entry["train_loss"]) + 1)
         left.plot(epochs, entry["train_loss"], color=colour, ls=dashes, label=GRAPHS[graph])
         right.plot(epochs, [100 * value for value in entry["test_accuracies"]], color=colour, ls=dashes)
     left.set_ylabel("training loss")
     right.set_ylabel("test accuracy, %")
-    top = max(max(entry["test_accuracies"]) for entry in numbers["graphs"].values())
-    ends = [entry["test_accuracies"][-1] for entry in numbers["graphs"].values()]
+    top = max(max(entry["test_accuracies"]) for entry in graphs.values())
+    ends = [entry["test_accuracies"][-1] for entry in graphs.values()]
     right.set_ylim(bottom=max(0.0, 100 * (min(ends) - 1.5 * (top - min(ends))) - 3))
     for axes, what in ((left, "training"), (right, "test")):
         axes.set_xlabel("epoch")

@@ -115,7 +115,7 @@ def small(words: list[str]) -> list[str]:
     for before, word in itertools.pairwise(["", *words]):
         if word not in LEFT_OUT and before not in LEFT_OUT:
             kept.append(SHORTER.get(before, word))
-    return kept
+    return [*kept, "--seeds", "2"] if "compare" in words and "--seeds" not in words else kept
 
 
 def too_long(text: str) -> bool:

@@ -104,8 +104,8 @@ def budget(dataset: str, method: str, trials: Trials, plus: dict[str, Any]) -> s
 def rules() -> list[str]:
     """What each rule of choice is worth, on the fits of each data set whose scores by all three were kept."""
     rows = [
-        "| data set | method | the preset: fits, by the best accuracy | smoothed | loss | all settings: fits | smoothed | loss "
-        "| the best epoch flatters by |",
+        "| data set | method | the preset: fits, by the best accuracy | smoothed | loss "
+        "| all settings: fits | smoothed | loss | the best epoch flatters by |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     kept = [read("benchmarks", name) for name in ("cross_fitted_attention.json", "cross_fitted_plus.json")]

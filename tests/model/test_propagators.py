@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,6 +17,7 @@ from gdamn.baselines.gcn_lpa import GCNLPAClassifier
 from gdamn.baselines.grand import GRAND
 from gdamn.baselines.lpa import LPAClassifier
 from gdamn.baselines.sgc import SGC
+from gdamn.graph.normalisation import IDF_POWER
 from gdamn.graph.normalisation import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
 from gdamn.model.adjacency import Adjacency, gcn_adjacency, neighbours, normalized
@@ -173,7 +176,7 @@ def test_normalisation_of_weights(graph, how):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("how", ["auto", "row", "unit", "binary", "standard", "none"])
+@pytest.mark.parametrize("how", ["auto", "row", "unit", "binary", "idf", "standard", "none"])
 def test_normalisation_of_features(sparse, how):
     rng = np.random.default_rng(0)
     x = (rng.random((20, 6)) * (rng.random((20, 6)) < 0.6)).astype(np.float32)
@@ -191,6 +194,10 @@ def test_normalisation_of_features(sparse, how):
     elif how == "binary":
         count = (x != 0).sum(1, keepdims=True)
         wanted = (x != 0) / np.where(count > 0, count, 1)
+    elif how == "idf":
+        weighed = x * [0 if not n else math.log(20 / n) ** IDF_POWER for n in (x != 0).sum(0)]
+        total = weighed.sum(1, keepdims=True)
+        wanted = weighed / np.where(total > 0, total, 1)
     elif how in ("auto", "unit", "standard"):
         spread = x.std(0)
         wanted = (x if sparse else x - x.mean(0)) / np.where(spread > 0, spread, 1)
@@ -198,6 +205,12 @@ def test_normalisation_of_features(sparse, how):
         wanted = x
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(given.toarray() if sparse else given, x)  # the input stays as it was
+
+
+def test_new_words_weigh_as_they_do_in_the_features_of_the_fit():
+    x = (np.arange(40).reshape(8, 5) % 3 > 0).astype(np.float32)
+    assert np.array_equal(normalized_features(x[:3], "idf", x), normalized_features(x, "idf")[:3])
+    assert not np.array_equal(normalized_features(x[:3], "idf"), normalized_features(x, "idf")[:3])
 
 
 WORDS = np.eye(8, dtype=np.float32)

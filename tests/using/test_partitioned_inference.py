@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gcn": ("plain", "gcn", {}),
     "gcn, sparse": ("weighted", "gcn", {}),
     "gcn, directed": ("directed", "gcn", {"epochs": 12, "layers": 3, "normalize": "standard"}),
-    "sgc": ("weighted", "sgc", {}),
+    "sgc": ("weighted", "sgc", {"normalize": "idf"}),
     "appnp": ("plain", "appnp", {}),
     "gmnn": ("plain", "gmnn", {**SETTINGS, "kl_weight": 1.0}),
     "gdamn": ("plain", "gdamn", {}),

@@ -40,8 +40,8 @@ from ..model.objectives import pretrain_target, q_loss
 from ..model.problem import Problem, choose_device
 from ..model.settings import TrainedSettings, setting
 
-NORMALIZATIONS = ("auto", "row", "unit", "binary", "standard", "none")
-NORMALIZE = "Features: row, binary, standard, none, auto, or unit: auto with rows divided by their length, not sum."
+NORMALIZATIONS = ("auto", "row", "unit", "binary", "idf", "standard", "none")
+NORMALIZE = "Features: row, binary, idf, standard, none, auto, or unit: auto with rows divided by length, not sum."
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ MEASURED = 0.25
 LARGE = 100.0
 """Size of a value that no standardised feature has."""
 
+IDF_POWER = 0.75
+"""The power of a word's inverse document frequency that it is weighted by: 0 would be no weight, 1 the whole one."""
+
 
 class Scale(NamedTuple):
     """What rows of features look like: extremes, how many values aren't 0 of how many, and whether all are 0 or 1.
@@ -64,19 +67,23 @@ def automatic(parts: Iterable[Any]) -> str:
 
 
 def normalized(features: Any, how: str, reference: Any | None = None) -> Any:
-    """Rows divided by their sum (row), the same of 1 where not 0 (binary), columns standardised, or as they are (none).
+    """Rows divided by their sum (row), columns standardised, or as they are (none).
+
+    ``binary`` divides rows of 1 where not 0, and ``idf`` rows whose columns weigh the more the fewer rows have them.
 
     ``auto`` is one of these (:func:`automatic`), and so is ``unit``, but that it divides rows by their Euclidean length
     where auto divides them by their sum: the sum leaves a row of many words with values so small that weight decay
     holds the weights at 0. Rows that sum to 0 stay as they are. Standardising a sparse matrix divides by the spread
     and keeps the zeros.
-    What is learned from all nodes (what auto means, means and spreads) comes from ``reference``: the features of the
-    fit, where others are to be read as it read its own.
+    What is learned from all nodes (what auto means, means and spreads, how many rows have a column) comes from
+    ``reference``: the features of the fit, where others are to be read as it read its own.
     """
     reference = features if reference is None else reference
     if how == "binary":
         present = features != 0
         return normalized(present.astype(np.float32), "row")
+    if how == "idf":
+        return normalized(scaled_columns(features, rarity(filled_rows(reference), reference.shape[0])), "row")
     size = lengths if how == "unit" else sums
     if how in ("auto", "unit"):
         how = automatic([reference])
@@ -103,6 +110,27 @@ def standardised(features: Any, mean: NDArray[np.float32], spread: NDArray[np.fl
         return ((features - mean) / spread).astype(np.float32)
     scaled = features.copy()
     scaled.data = features.data / spread[features.indices]
+    return scaled
+
+
+def filled_rows(features: Any) -> NDArray[np.int64]:
+    """[F] how many rows aren't 0 in each column; these add up over runs of rows."""
+    if not sp.issparse(features):
+        return np.asarray(np.count_nonzero(features, axis=0), np.int64)
+    return np.bincount(features.indices[features.data != 0], minlength=features.shape[1]).astype(np.int64)
+
+
+def rarity(counts: NDArray[np.int64], rows: int) -> NDArray[np.float32]:
+    """log(N / n_f)^IDF_POWER of each column: [F], from :func:`filled_rows`."""
+    return (np.log(max(rows, 1) / np.maximum(counts, 1)) ** IDF_POWER).astype(np.float32)
+
+
+def scaled_columns(features: Any, factors: NDArray[np.float32]) -> Any:
+    """Each column times its factor [F]."""
+    if not sp.issparse(features):
+        return features * factors
+    scaled = features.copy()
+    scaled.data = features.data * factors[features.indices]
     return scaled
 
 

@@ -151,10 +151,10 @@ class Settings(TrainedSettings):
     init: str = setting("xavier", "Start of the weights.", ("xavier", "kaiming"))
     normalize: str = setting(
         "auto",
-        "Features: each row divided by its sum (row), the same of what isn't 0 (binary), columns standardised "
-        "(standard), as they are (none); auto: standard where they are dense measurements as they were taken, "
-        "else row where none is negative, else none.",
-        ("auto", "row", "binary", "standard", "none"),
+        "Features: each row divided by its sum (row), the same of what isn't 0 (binary) or of words that weigh the "
+        "more the fewer nodes have them (idf), columns standardised (standard), as they are (none); auto: standard "
+        "where they are dense measurements as they were taken, else row where none is negative, else none.",
+        ("auto", "row", "binary", "idf", "standard", "none"),
     )
 
     start: str = setting(

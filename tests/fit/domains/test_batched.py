@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 import gdamn
 from gdamn.data import load
 from gdamn.errors import ConfigError
-from gdamn.fit.domains.batched import exact
+from gdamn.fit.domains.batched import exact, large
 from gdamn.fit.domains.batched.large import make_features, make_large
 from gdamn.fit.domains.batched.views import Viewer
 from gdamn.graph.graph import Graph
 from gdamn.kernels import Key, bernoulli_kl
+from gdamn.model.inputs import feature_block
 from gdamn.model.objectives import weighed_kl
 
 CPU = torch.device("cpu")
@@ -192,6 +194,18 @@ def test_features_of_half_width_are_read_in_full() -> None:
     assert block.dense.dtype == torch.float32
     whole = x.astype(np.float64)
     np.testing.assert_allclose(block.dense, ((whole - whole.mean(0)) / whole.std(0))[:10], atol=1e-4)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("how", ["idf", "row", "binary"])
+def test_features_are_the_same_a_run_at_a_time(how: str, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "ROWS", 7)
+    x: Any = np.random.default_rng(0).integers(0, 3, (50, 4)).astype(np.float32)
+    x = sp.csr_array(x) if sparse else x
+    weight = torch.randn(4, 3)
+    torch.testing.assert_close(
+        make_features(x, how, 0.0, CPU).linear(weight), feature_block(x, how, 0.0, CPU).linear(weight, None)
+    )
 
 
 @pytest.mark.parametrize(

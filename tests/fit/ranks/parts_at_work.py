@@ -26,7 +26,7 @@ PARTS = 6
 FEW = {"pretrain_epochs": 3, "epochs": 3, "em_iterations": 2, "seed": 3}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "sparse": ("sparse", {**FEW, "start": "auto", "restart_q": True, "batch": "full"}),
-    "sparse, fused": ("sparse", {**FEW, "start": "auto", "restart_q": True, "batch": "fused"}),
+    "sparse, fused": ("sparse", {**FEW, "start": "auto", "restart_q": True, "batch": "fused", "normalize": "idf"}),
     "dense": ("dense", {**FEW, "start": "graph", "hidden": 12, "average": 0.9, "kl_per": "edge", "batch": "full"}),
     "dense, fused": ("dense", {**FEW, "start": "graph", "hidden": 12, "average": 0.9, "batch": "fused"}),
     "directed and weighted": ("directed", {**FEW, "start": "features", "class_weight": "balanced"}),

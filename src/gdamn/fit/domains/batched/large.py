@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ....graph.graph import Graph
-from ....graph.normalisation import automatic, column_powers, spread_of, standardised
+from ....graph.normalisation import (
+    automatic,
+    column_powers,
+    filled_rows,
+    rarity,
+    scaled_columns,
+    spread_of,
+    standardised,
+)
 from ....model.inputs import Block, feature_block
 from ....model.problem import Labelled, check_learnable, known_labels
 from .rows import RowBlock, row_block
@@ -31,8 +39,9 @@ class Features:
 
     Attributes:
         raw: [N, F], dense or CSR.
-        how: row, binary, standard or none.
+        how: row, binary, idf, standard or none.
         mean, spread: [F] of the columns, where they are standardised.
+        factors: [F] of the columns, where rare ones count more (idf).
         rate: dropout in training.
     """
 
@@ -42,6 +51,7 @@ class Features:
     device: torch.device
     mean: NDArray[np.float32] | None = None
     spread: NDArray[np.float32] | None = None
+    factors: NDArray[np.float32] | None = None
 
     @property
     def width(self) -> int:
@@ -53,6 +63,8 @@ class Features:
         part = self.raw[nodes]
         if not sp.issparse(part):
             part = np.array(part, np.float32)  # a copy in memory, of what may lie on disk
+        if self.factors is not None:
+            return feature_block(scaled_columns(part, self.factors), "row", self.rate, self.device)
         if self.how != "standard":
             return feature_block(part, self.how, self.rate, self.device)
         assert self.mean is not None
@@ -83,6 +95,9 @@ def make_features(raw: Any, how: str, rate: float, device: torch.device) -> Feat
     n = raw.shape[0]
     if how == "auto":
         how = automatic(raw[run] for run in runs(n, ROWS))
+    if how == "idf":
+        counts = sum((filled_rows(raw[run]) for run in runs(n, ROWS)), np.zeros(raw.shape[1], np.int64))
+        return Features(raw, how, rate, device, factors=rarity(counts, n))
     if how != "standard":
         return Features(raw, how, rate, device)
     powers = sum((column_powers(raw[run]) for run in runs(n, ROWS)), np.zeros((2, raw.shape[1])))

@@ -18,8 +18,11 @@ from ....graph.normalisation import (
     Scale,
     column_powers,
     divided_rows,
+    filled_rows,
     lengths,
     normalized,
+    rarity,
+    scaled_columns,
     spread_of,
     standardised,
     sums,
@@ -69,6 +72,10 @@ def normaliser(parts: Sequence[Part], graph: PartitionedGraph, how: str, group: 
     """What makes a part's features those of the setting ``normalize``, as gdamn.graph.normalisation does of all."""
     if how == "binary":
         return lambda x: normalized(x, "binary")
+    if how == "idf":
+        counts = sum((filled_rows(x) for x in features_of(parts, graph)), np.zeros(graph.num_features, np.int64))
+        factors = rarity(group.total(torch.from_numpy(counts).to(group.device)).cpu().numpy(), graph.num_nodes)
+        return lambda x: normalized(scaled_columns(x, factors), "row")
     size = lengths if how == "unit" else sums
     if how in ("auto", "unit"):
         mine = reduce(Scale.with_rows, map(Scale.of, features_of(parts, graph)), Scale())

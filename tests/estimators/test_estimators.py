@@ -425,7 +425,7 @@ def test_settings_that_do_not_exist(name):
         ("dropout_hidden", float("nan"), "between 0 and 0.99"),
         ("learning_rate", -0.1, "at least 0"),
         ("learning_rate", "0.1", "type float"),
-        ("normalize", "rows", "binary, standard, none"),
+        ("normalize", "rows", "binary, idf, standard, none"),
         ("batch_norm", 1, "type bool"),
     ],
 )

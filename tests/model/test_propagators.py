@@ -17,6 +17,7 @@ from gdamn.baselines.gcn_lpa import GCNLPAClassifier
 from gdamn.baselines.grand import GRAND
 from gdamn.baselines.lpa import LPAClassifier
 from gdamn.baselines.sgc import SGC
+from gdamn.errors import ConfigError
 from gdamn.graph.normalisation import IDF_POWER
 from gdamn.graph.normalisation import normalized as normalized_features
 from gdamn.kernels import Key, use_kernels
@@ -211,6 +212,12 @@ def test_new_words_weigh_as_they_do_in_the_features_of_the_fit():
     x = (np.arange(40).reshape(8, 5) % 3 > 0).astype(np.float32)
     assert np.array_equal(normalized_features(x[:3], "idf", x), normalized_features(x, "idf")[:3])
     assert not np.array_equal(normalized_features(x[:3], "idf"), normalized_features(x, "idf")[:3])
+
+
+@pytest.mark.parametrize("x", [np.ones((8, 5), np.float32), sp.csr_array(np.eye(1, 5, dtype=np.float32).repeat(8, 0))])
+def test_features_that_no_node_lacks_have_no_rarity(x):
+    with pytest.raises(ConfigError, match="every node has each of them"):
+        normalized_features(x, "idf")
 
 
 WORDS = np.eye(8, dtype=np.float32)

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..errors import ConfigError
+
 MEASURED = 0.25
 """Share of a dense matrix that isn't 0 from which ``normalize=auto`` takes it for measurements."""
 
@@ -122,6 +124,11 @@ def filled_rows(features: Any) -> NDArray[np.int64]:
 
 def rarity(counts: NDArray[np.int64], rows: int) -> NDArray[np.float32]:
     """log(N / n_f)^IDF_POWER of each column: [F], from :func:`filled_rows`."""
+    if rows > 1 and counts.any() and np.isin(counts, (0, rows)).all():
+        raise ConfigError(
+            "normalize=idf weighs a feature by how few nodes have it, but here every node has each of them, so that "
+            "none would count; take normalize=standard for measurements, or auto."
+        )
     return (np.log(max(rows, 1) / np.maximum(counts, 1)) ** IDF_POWER).astype(np.float32)
 
 

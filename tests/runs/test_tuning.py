@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import stdev
 
 import pytest
 from sklearn.metrics import f1_score
@@ -12,10 +13,11 @@ from gdamn.errors import ConfigError, DataError, OutputError
 from gdamn.estimators.registry import METHODS, make
 from gdamn.model.presets import preset
 from gdamn.runs import tune as tuning
-from gdamn.runs.replicate import read_result, replicate
+from gdamn.runs.replicate import agreement, read_result, replicate, verdict
 from gdamn.runs.run import run
 from gdamn.runs.spec import RunSpec
 from gdamn.runs.tune_trials import load_graphs
+from gdamn.system.processor import processor
 from gdamn.system.reading import read_toml
 
 pytest.importorskip("optuna")
@@ -137,6 +139,39 @@ def test_replicate_finds_the_same_numbers(tmp_path):
     changed["test_accuracy"]["per_seed"][1] += 0.01
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     assert [row["same"] for row in replicate(tmp_path / "changed.json")] == [True, False]
+
+
+def rows_of(published, now):
+    pairs = zip(published, now, strict=True)
+    return [{"seed": at, "published": old, "now": new, "same": old == new} for at, (old, new) in enumerate(pairs)]
+
+
+def test_seeds_that_differ_agree_in_the_mean_or_do_not():
+    level = rows_of([0.80, 0.82, 0.81, 0.79], [0.81, 0.81, 0.81, 0.79])
+    found = agreement(level)
+    assert found["now"] == pytest.approx(0.805)
+    assert found["standard_error"] == pytest.approx(stdev([0.01, -0.01, 0, 0]) / 2)
+    assert found["t_p"] == pytest.approx(1)
+    assert "2 of 4 seeds are the same. Mean of 4 seeds: 80.5 % published, 80.5 % now." in verdict(level)
+    assert "within the luck of the seeds (paired t-test, p = 1.000)" in verdict(level)
+    behind = verdict(rows_of([0.80, 0.82, 0.81, 0.79], [0.77, 0.80, 0.78, 0.77]))
+    assert "0 of 4 seeds are the same." in behind
+    assert "-2.50 ± 0.29 points, is more than the luck of the seeds (paired t-test, p = 0.003)" in behind
+    assert "no test can tell" in verdict(rows_of([0.5, 0.75], [0.25, 0.5]))
+    alone = verdict(rows_of([0.5], [0.6]))
+    assert alone.startswith("0 of 1 seeds are the same. The file names no processor")
+    assert agreement(rows_of([0.5], [0.6])) is None
+
+
+def test_a_result_names_its_processor(tmp_path):
+    summary = run(RunSpec("karate", "gcn", seeds=(0, 1), settings={"epochs": 3}), tmp_path / "run")
+    assert summary["processors"] == [processor()]
+    rows = rows_of([0.5, 0.6], [0.5, 0.7])
+    assert "processor" not in verdict(rows, summary["processors"])
+    assert "published from another processor (abacus; here" in verdict(rows, ["abacus"])
+    (tmp_path / "x.json").write_text(json.dumps({**summary, "processors": [3]}))
+    with pytest.raises(DataError, match="its processors aren't texts"):
+        read_result(tmp_path / "x.json")
 
 
 def test_what_an_older_file_does_not_name_is_what_was_done_then():

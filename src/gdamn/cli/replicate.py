@@ -25,7 +25,10 @@ def replicate(
     jobs: Annotated[int, typer.Option(min=1, help="Processes that train seeds side by side.")] = 1,
     data_root: DataRoot = None,
 ) -> None:
-    """Run a published result again from its own settings and compare every seed; exit code 1 where they differ."""
+    """Run a published result again from its own settings and compare every seed; exit code 1 where one differs.
+
+    Where some differ, as they do between kinds of processors, it says whether the means agree.
+    """
     from ..runs import replicate as replication
     from ..runs.execution import Execution
 
@@ -46,4 +49,6 @@ def replicate(
     title = f"Test accuracy{f' on {nodes}' if nodes else ''} (95 % interval), published and now"
     display.show_rows(title, ("seed", "published", "now", "same"), cells)
     if not all(row["same"] for row in rows):
+        published_on = replication.read_result(result, method, dataset).get("processors", [])
+        display.sentence(replication.verdict(rows, published_on))
         raise typer.Exit(1)

@@ -69,6 +69,8 @@ def _problem_of_extras(result: Mapping[str, Any], seeds: int) -> str:
         return "its recall isn't a share per class and seed"
     if not _are_texts(result.get("remarks", [])):
         return "its remarks aren't texts"
+    if not _are_texts(result.get("processors", [])):
+        return "its processors aren't texts"
     return "" if is_reference(result.get("reference", {})) else "its reference has the wrong form"
 
 

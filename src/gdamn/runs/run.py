@@ -24,6 +24,7 @@ from ..estimators import custom as own_methods
 from ..estimators.accuracy import with_nodes
 from ..system import folders, io, lock, reading
 from ..system.folders import is_parts
+from ..system.processor import processor
 from ..system.versions import versions
 from . import answers, class_scores, failures, pool, seed_records
 from .confidence import confidence_warning
@@ -224,6 +225,7 @@ def measure(graph: Graph, estimator: NodeClassifier) -> dict[str, Any]:
         "seconds": float(estimator.seconds_),
         "epochs": int(estimator.epochs_),
         "peak_rss_mb": peak_rss_mb(),
+        "processor": processor(),
         "noise": None if weights is None else noise_report(graph, weights),
         **made,
         **notes,
@@ -278,6 +280,9 @@ def summarise(spec: RunSpec, results: Sequence[dict[str, Any]]) -> dict[str, Any
         "config": spec.as_dict(),
         "versions": versions(),
     }
+    kinds = sorted({result["processor"] for result in results if result.get("processor")})
+    if kinds:
+        summary["processors"] = kinds
     uncalibrated = confidence_warning(summary)
     if uncalibrated is not None:
         summary["confidence_warning"] = uncalibrated

@@ -382,6 +382,18 @@ def test_consistency_between_passes(graph):
         assert record["loss"] == pytest.approx(whole, rel=1e-4)
 
 
+@pytest.mark.parametrize("q", [{}, {"propagator": "pagerank", "batches": 4, "unlabelled_batch": 40}])
+def test_diversity_keeps_every_class_in_use(graph, q):
+    """A strong entropy term alone predicts few classes; with the entropy of the mean prediction all stay."""
+    unvalidated = dataclasses.replace(graph, val_mask=np.zeros_like(graph.val_mask))  # the last epoch is taken
+    strong = {"beta": 20.0, "pretrain_epochs": 40, "em_iterations": 0, "draws": 2, "learning_rate": 0.05, **q}
+    alone, diverse = fit(unvalidated, **strong), fit(unvalidated, diversity=1.0, **strong)
+    fewest = [np.bincount(model.predict(names=False), minlength=3).min() for model in (alone, diverse)]
+    assert fewest[0] < 12 < fewest[1]  # of 40 that each class has
+    assert all(0 <= record["marginal"] <= np.log(3) + 1e-6 for record in diverse.history_)
+    assert "marginal" not in alone.history_[0]
+
+
 def test_average_of_the_weights(graph):
     """What is saved and predicts is the moving average, which the last weights alone don't give."""
     plain, mean = fit(graph, em_iterations=0), fit(graph, em_iterations=0, average=0.9)

@@ -13,11 +13,14 @@ from torch.nn import functional
 
 from gdamn import Graph
 from gdamn.kernels import use_kernels
+from gdamn.kernels.place import WHOLE, Place
 from gdamn.model.objectives import (
     Counts,
     consistency,
+    diverse,
     e_step_target,
     m_step_target,
+    marginal_entropy,
     p_loss,
     pretrain_target,
     q_loss,
@@ -191,3 +194,42 @@ def test_consistency_by_hand(confidence):
 def test_consistency_of_equal_and_certain_passes_is_nothing():
     z = torch.eye(4).repeat(3, 1) * 60
     assert consistency([z, z], 0.5, 0.0, 12).item() == pytest.approx(0, abs=1e-12)
+
+
+def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
+    """H(mean_i ŷ_i), as it is defined."""
+    return Categorical(probs=torch.softmax(logits, 1).mean(0)).entropy()
+
+
+def test_marginal_entropy_and_its_gradient_are_those_of_the_mean_prediction():
+    one, other = random(NODES, 3).requires_grad_(), random(NODES, 3).requires_grad_()
+    torch.testing.assert_close(marginal_entropy(one, NODES, WHOLE), mean_entropy(other))
+    marginal_entropy(one, NODES, WHOLE).backward()
+    mean_entropy(other).backward()
+    torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_marginal_entropy_of_two_processes_is_that_of_all_nodes():
+    logits = random(NODES, 3)
+    sums = torch.softmax(logits, 1).sum(0)
+    place = Place(rows=NODES, total=lambda _: torch.cat([sums, sums.new_tensor([NODES])]))
+    shares = [marginal_entropy(part, NODES, place) for part in (logits[:2], logits[2:])]
+    torch.testing.assert_close(sum(shares), mean_entropy(logits))
+
+
+def test_with_diversity_the_entropy_term_is_the_mutual_information():
+    """β (mean_i H(ŷ_i) - H(ȳ)) = -β I, with I = mean_i KL(ŷ_i ‖ ȳ); sure and even predictions have the most."""
+    passes, beta = [random(NODES, 3, seed=seed) for seed in (0, 1)], 0.4
+    target = torch.zeros(NODES, 3, dtype=torch.float64)
+    entropies = [q_loss(logits, target, beta, NODES)["entropy"] for logits in passes]
+    parts = {"loss": beta * torch.stack(entropies).mean()}
+    predicted = [torch.softmax(logits, 1) for logits in passes]
+    information = [
+        kl_divergence(Categorical(probs=p), Categorical(probs=p.mean(0).expand(NODES, 3))).mean() for p in predicted
+    ]
+    found = diverse(parts, passes, beta, NODES, WHOLE)
+    torch.testing.assert_close(found["loss"], -beta * torch.stack(information).mean())
+    one_class = torch.tensor([[60.0, 0, 0]]).repeat(NODES, 1).double()
+    assert marginal_entropy(one_class, NODES, WHOLE) == pytest.approx(0, abs=1e-9)
+    even = 60 * torch.eye(3).repeat(2, 1).double()
+    assert marginal_entropy(even, NODES, WHOLE) == pytest.approx(np.log(3))

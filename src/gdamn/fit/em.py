@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from ..kernels import Key
 from ..model.label_network import LabelNetwork
 from ..model.metrics import score_key
-from ..model.objectives import agreed, e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
+from ..model.objectives import agreed, diverse, e_step_target, m_step_target, p_loss, passes_loss, pretrain_target
 from ..model.problem import Labelled, Problem
 from ..model.propagators import Pagerank, draws, make_propagator
 from ..model.settings import Settings
@@ -34,9 +34,6 @@ from .mini_batches import rows_steps
 from .multihop import describe
 from .starts import Starts
 from .training import Record, Watch, copy_state, decayed, evaluate, follow, make_generator, run_epochs
-
-if TYPE_CHECKING:
-    pass
 
 
 class EM:
@@ -294,12 +291,15 @@ class EM:
     def q_losses(self, graph: QGraph, target: Tensor, beta: float, consistency: Callable[[], float]) -> Losses:
         """Line 16, and the consistency between noisy passes with the weight that it has by now."""
         q, s, nodes = self.q, self.s, self.problem.counts.nodes
+        diversity = beta * s.diversity
 
         def losses(view: View, step: Key) -> dict[str, Tensor]:
             adjacency, x = graph.on(view), [view.problem.x]
             passes = [q(adjacency, x, step)] if s.draws == 1 else draws(q, adjacency, x, step, s.draws)
             agreement = consistency(), s.consistency_temperature, s.consistency_confidence
-            return passes_loss([view.own_only(z) for z in passes], view.own_rows(target), beta, *agreement, nodes)
+            passes = [view.own_only(z) for z in passes]
+            parts = passes_loss(passes, view.own_rows(target), beta, *agreement, nodes)
+            return diverse(parts, passes, diversity, nodes, self.problem.place) if diversity else parts
 
         return losses
 

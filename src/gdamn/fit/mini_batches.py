@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..kernels import Key, Pattern
+from ..kernels.place import WHOLE
 from ..model.inputs import Block
-from ..model.objectives import consistency, q_loss
+from ..model.objectives import consistency, diverse, q_loss
 from ..model.problem import Problem
 from ..model.propagators import Pagerank
 from ..model.settings import Settings
@@ -100,11 +101,12 @@ class RowsLoss:
     """The loss of q on some labelled and some other nodes, an estimate of that of all nodes.
 
     The likelihood is that of :func:`gdamn.model.objectives.q_loss`, each kind of nodes weighing what all of its kind
-    do; the consistency is a mean over the other nodes of the batch.
+    do; the consistency and the mean prediction are means over the other nodes of the batch.
 
     Attributes:
         matrix: rows of Π (:meth:`gdamn.model.propagators.Walk.matrix`).
         target: [N, C] each row with its weight in the loss of all nodes.
+        diversity: weight of the entropy of the mean prediction.
     """
 
     q: Pagerank
@@ -115,6 +117,7 @@ class RowsLoss:
     others: Shuffled
     agreement: Consistency
     beta: float = 0.0
+    diversity: float = 0.0
 
     def __call__(self, at: int, step: Key) -> dict[str, Tensor]:
         """The loss of one batch."""
@@ -127,6 +130,8 @@ class RowsLoss:
         passes = [self.q.rows(self.matrix, self.x, rows, step.fold(i)) for i in range(self.agreement.draws)]
         parts = [q_loss(logits, target, self.beta, len(rows)) for logits in passes]
         total = {name: torch.stack([part[name] for part in parts]).mean() for name in parts[0]}
+        if self.diversity and len(others):
+            total = diverse(total, [z[count:] for z in passes], self.diversity, len(others), WHOLE)
         if len(passes) == 1 or len(others) == 0:
             return total
         temperature, confidence = self.agreement.temperature, self.agreement.confidence
@@ -156,5 +161,5 @@ def rows_steps(
     warmup = 0 if iteration else s.consistency_warmup * s.batches
     agreement = Consistency(s.draws, s.consistency, s.consistency_temperature, s.consistency_confidence, warmup)
     matrix = q.walk.matrix(graph.on(WholeView(problem)))
-    loss = RowsLoss(q, matrix, problem.x, target, known, others, agreement, beta)
+    loss = RowsLoss(q, matrix, problem.x, target, known, others, agreement, beta, beta * s.diversity)
     return replace(in_batches(phase.count, phase.after, phase.part, s.batches, loss), clip=s.clip)

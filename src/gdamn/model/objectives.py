@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .problem import Labelled
 
 from ..kernels import bernoulli_kl, sddmm, softmax_losses
+from ..kernels.place import Place
 from ..kernels.torch_path import kl_terms
 
 
@@ -103,6 +104,35 @@ def q_loss(logits: Tensor, target: Tensor, beta: float, nodes: int) -> dict[str,
     likelihood, entropy = softmax_losses(logits, target)
     entropy = entropy / max(nodes, 1)
     return {"loss": likelihood + beta * entropy if beta else likelihood, "likelihood": likelihood, "entropy": entropy}
+
+
+def marginal_entropy(logits: Tensor, nodes: int, place: Place) -> Tensor:
+    """H(ȳ) of the mean prediction ȳ = mean_i ŷ_i: how evenly the classes are predicted.
+
+    -Σ_i Σ_c ŷ_ic log ȳ_c / N, with ȳ held fixed, is H(ȳ) and has its gradient, since the ŷ_i sum to 1; and it is a sum
+    over nodes, so that each process has its share. A batch takes its own nodes' mean for ȳ.
+
+    Args:
+        logits: [n, C] the rows that count: all of them, a batch's, or those of one process.
+        nodes: N.
+    """
+    predicted = F.softmax(logits, dim=1)
+    with torch.no_grad():
+        sums = place.sum(torch.cat([predicted.sum(0), predicted.new_tensor([len(predicted)])]))
+        log_mean = (sums[:-1] / sums[-1].clamp_min(1)).clamp_min(1e-30).log()
+    return -(predicted @ log_mean).sum() / max(nodes, 1)
+
+
+def diverse(
+    parts: dict[str, Tensor], passes: Sequence[Tensor], weight: float, nodes: int, place: Place
+) -> dict[str, Tensor]:
+    """q's loss minus ``weight`` times H(ȳ), the mean over its noisy passes.
+
+    With β for the weight, β mean_i H(ŷ_i) becomes -β I, I the mutual information of node and label: the entropy falls,
+    but not by giving all nodes one label.
+    """
+    marginal = torch.stack([marginal_entropy(logits, nodes, place) for logits in passes]).mean()
+    return {**parts, "loss": parts["loss"] - weight * marginal, "marginal": marginal}
 
 
 def p_loss(

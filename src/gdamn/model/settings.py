@@ -240,6 +240,12 @@ class Settings(TrainedSettings):
     )
     beta_pretrain: float = setting(-1.0, "β while q is pre-trained; -1: the same as beta.", low=-1)
     beta_e_step: float = setting(0.0, "β in the E-step; the paper has none.", low=0)
+    diversity: float = setting(
+        0.0,
+        "Weight of the entropy of q's mean prediction in β's term, which keeps every class in use: 1 makes the term "
+        "the mutual information of node and label; 0 is the paper's.",
+        low=0,
+    )
     draws: int = setting(1, "Noisy passes of q in each epoch, which the consistency compares.", low=1)
     consistency: float = setting(1.0, "Weight of the consistency between q's passes, where draws > 1.", low=0)
     consistency_temperature: float = setting(0.5, "Sharpening of the passes' mean.", low=1e-3)
@@ -324,6 +330,7 @@ BEFORE: dict[str, Setting] = {
     "agreement": 0.0,
     "judge_edges": False,
     "decay_labels": 0,
+    "diversity": 0.0,
 }
 """Settings that older results don't name, with the values that do what was done then."""
 

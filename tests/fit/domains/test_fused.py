@@ -35,7 +35,7 @@ def weighted() -> Graph:
         {"stable_norm": "row", "kl_per": "edge"},
         {"reweight": "hard", "symmetric_q": False, "hard_temperature": 1.0},
         {"candidates": "all", "p_propagator": "sage", "start": "features"},
-        {"attention_temperature": 0.3, "prior_clamp": 0.05},
+        {"attention_temperature": 0.3, "prior_clamp": 0.05, "diversity": 1.0},
         {"class_weight": "0=9,2=0.3", "metric": "balanced_accuracy", "candidates": "all"},
     ],
 )

@@ -56,7 +56,11 @@ CASES: dict[str, tuple[type[GDAMN], str, dict[str, Any]]] = {
     "renumbered": (GDAMN, "ring", {**SMALL, "em_iterations": 1}),
     "sharper labels": (GDAMN, "sparse", {**SMALL, "attention_temperature": 0.3}),
     "drawn labels": (GDAMN, "sparse", {**SMALL, "pseudo_labels": "sample", "reweight_samples": 2, "tolerance": 0.1}),
-    "several draws": (GDAMNPlus, "sparse", {**SMALL, "draws": 2, "consistency_confidence": 0.3}),
+    "several draws": (
+        GDAMNPlus,
+        "sparse",
+        {**SMALL, "draws": 2, "consistency_confidence": 0.3, "beta": 0.3, "diversity": 1.0},
+    ),
     "batch norm": (GDAMN, "dense", {**SMALL, "batch_norm": True, "layers": 3, "em_iterations": 0}),
     "class weights": (GDAMN, "directed", {**SMALL, **WEIGHED, "e_step": "sums"}),
     "class weights by name": (GDAMNPlus, "dense", {**SMALL, "class_weight": "0=5,2=0.5", "metric": "macro_f1"}),

@@ -6,7 +6,9 @@ The epoch is chosen on one half of the validation nodes and scored on the other,
 Three rules choose it: the best accuracy (the paper's), the best mean of 20 epochs (smoothed), and the lowest loss. The
 lead is measured by the rule that the settings themselves have (selection). With beta=auto each half chooses among the
 epochs of all five values.
-Each change of the preset has the same seeds as the preset itself. No test label is read. Fits are kept in --out and not
+A validation set may have other shares of the classes than the graph (30 nodes of each on the co-author graphs): the
+weighted score counts each validation node by its class's share among q's predictions of all nodes. Each change of the
+preset has the same seeds as the preset itself. No test label is read. Fits are kept in --out and not
 made again; a change that is 0.8 points behind after two seeds is given up.
 """
 
@@ -16,7 +18,7 @@ import argparse
 import json
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +34,28 @@ from gdamn.model.settings import BETAS
 HERE = Path(__file__).resolve().parent
 HALVINGS = 25
 BEHIND = 0.008
+LAST = 30
+"""Epochs at the end of a fit whose predictions give the shares of the classes."""
 RULES = {"accuracy": "cross_fitted", "smoothed": "smoothed", "loss": "by_loss"}
 """The score that belongs to a value of ``selection``."""
 
-Rights = list[tuple[NDArray[np.bool_], NDArray[np.float32]]]
-"""For each epoch of q: which validation nodes are right, and the loss of each."""
 
-Candidates = tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.int64], str]
-"""The same as arrays [epochs, nodes], the EM iteration of each epoch [epochs], and the rule that chooses."""
+class Candidates(NamedTuple):
+    """The epochs that validation may choose among.
+
+    Attributes:
+        right, losses: [epochs, nodes] which validation nodes are right, and the loss of each.
+        phases: [epochs] the EM iteration of each.
+        rule: what chooses.
+        weights: [nodes] of the validation nodes, 1 on average: the share of the class in the predictions over that in
+            the validation set.
+    """
+
+    right: NDArray[np.bool_]
+    losses: NDArray[np.float32]
+    phases: NDArray[np.int64]
+    rule: str
+    weights: NDArray[np.float64]
 
 
 def main() -> None:
@@ -74,19 +90,24 @@ def fit(dataset: str, method: str, change: dict[str, Any], seed: int) -> dict[st
     """One fit: cross-fitted accuracy, accuracy of the best epoch on all validation nodes, mean over the epochs."""
     betas = BETAS if change.get("beta") == "auto" else (None,)
     tried = [candidates(dataset, method, {**change, "beta": b} if b else change, seed) for b in betas]
-    right, losses = (np.concatenate(side) for side in list(zip(*tried, strict=True))[:2])
-    phases = np.concatenate([steps + 1000 * number for number, (_, _, steps, _) in enumerate(tried)])
+    right, losses = np.concatenate([one.right for one in tried]), np.concatenate([one.losses for one in tried])
+    phases = np.concatenate([one.phases + 1000 * number for number, one in enumerate(tried)])
     best, mean = float(right.mean(1).max()), float(right.mean())
-    return {**cross_fitted(right, losses, phases), "best": best, "mean": mean, "rule": tried[0][3]}
+    scores = cross_fitted(right, losses, phases, np.mean([one.weights for one in tried], 0))
+    return {**scores, "best": best, "mean": mean, "rule": tried[0].rule}
 
 
 def candidates(dataset: str, method: str, change: dict[str, Any], seed: int) -> Candidates:
     """The epochs that validation may choose among."""
-    epochs: Rights = []
+    epochs: list[tuple[NDArray[np.bool_], NDArray[np.float32]]] = []
+    shares: list[NDArray[np.float64]] = []
+    labels = np.empty(0, np.int64)
     plain = em.evaluate
 
     def evaluate(problem: Any, logits: Any, metric: str = "accuracy") -> dict[str, Any]:
-        found = logits[problem.val]
+        nonlocal labels
+        found, labels = logits[problem.val], problem.val_labels.numpy()
+        shares.append(np.bincount(logits.argmax(1).numpy(), minlength=logits.shape[1]) / len(logits))
         losses = F.cross_entropy(found, problem.val_labels, reduction="none")
         epochs.append(((found.argmax(1) == problem.val_labels).numpy(), losses.numpy()))
         return plain(problem, logits, metric)
@@ -100,27 +121,45 @@ def candidates(dataset: str, method: str, change: dict[str, Any], seed: int) -> 
     steps = np.array([record.get("iteration", 0) for record in model.history_ if "val_accuracy" in record])
     chosen = steps >= (0 if getattr(model.settings, "candidates", "all") == "all" else 1)
     right, losses = (np.stack(side)[chosen] for side in zip(*epochs, strict=True))
-    return right, losses, steps[chosen], getattr(model.settings, "selection", "accuracy")
+    weights = by_shares(labels, np.mean(shares[-LAST:], 0))
+    return Candidates(right, losses, steps[chosen], getattr(model.settings, "selection", "accuracy"), weights)
 
 
-def cross_fitted(right: NDArray[np.bool_], losses: NDArray[np.float32], phases: NDArray[np.int64]) -> dict[str, float]:
-    """Mean accuracy on the half that did not choose the epoch, by each rule of choice.
+def by_shares(labels: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[n] the weights of nodes with these labels that give each class its share [C]; 1 on average."""
+    weights = (shares * len(labels) / np.maximum(np.bincount(labels, minlength=len(shares)), 1))[labels]
+    mean = float(weights.mean())
+    return weights / mean if mean else np.ones(len(labels))
+
+
+def cross_fitted(
+    right: NDArray[np.bool_],
+    losses: NDArray[np.float32],
+    phases: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
+) -> dict[str, float]:
+    """Mean accuracy on the half that did not choose the epoch, by each rule of choice, and weighted where asked.
 
     Args:
         right, losses: [epochs, nodes].
         phases: [epochs] the EM iteration of each.
+        weights: [nodes] of the nodes that score; the choice stays by plain accuracy and loss.
     """
     random = np.random.default_rng(0)
     count = right.shape[1]
-    scores: dict[str, list[float]] = {"cross_fitted": [], "smoothed": [], "by_loss": []}
+    scores: dict[str, list[float]] = {name: [] for name in RULES.values()}
+    weighted: dict[str, list[float]] = {f"weighted_{name}": [] for name in scores if weights is not None}
     for _ in range(HALVINGS):
         half = random.permutation(count) < count // 2
         for chooses in (half, ~half):
             accuracy, loss = right[:, chooses].mean(1), losses[:, chooses].mean(1)
             orders = (loss, -accuracy), (loss, -running_mean(accuracy, phases)), (-accuracy, loss)
-            for found, order in zip(scores.values(), orders, strict=True):
-                found.append(right[np.lexsort(order)[0], ~chooses].mean())
-    return {name: float(np.mean(found)) for name, found in scores.items()}
+            for name, order in zip(scores, orders, strict=True):
+                found = right[np.lexsort(order)[0], ~chooses]
+                scores[name].append(found.mean())
+                if weights is not None:
+                    weighted[f"weighted_{name}"].append(np.average(found, weights=weights[~chooses]))
+    return {name: float(np.mean(found)) for name, found in {**scores, **weighted}.items()}
 
 
 def running_mean(values: NDArray[np.float64], phases: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -135,25 +174,32 @@ def running_mean(values: NDArray[np.float64], phases: NDArray[np.int64]) -> NDAr
     return out
 
 
-def lead(done: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:
-    """Mean and standard error of the lead over the preset on the same seeds, each by its own rule."""
-    apart = [judged(done[seed]) - judged(base[seed]) for seed in done if seed in base]
+def lead(done: dict[str, Any], base: dict[str, Any], kind: str = "") -> tuple[float, float]:
+    """Mean and standard error of the lead over the preset on the same seeds, each by its own rule.
+
+    Args:
+        kind: ``weighted_`` for the weighted scores, which older fits don't have.
+    """
+    both = [seed for seed in done if seed in base and all(f"{kind}cross_fitted" in side[seed] for side in (done, base))]
+    if not both:
+        return float("nan"), float("nan")
+    apart = [judged(done[seed], kind) - judged(base[seed], kind) for seed in both]
     return statistics.fmean(apart), statistics.stdev(apart) / len(apart) ** 0.5 if len(apart) > 1 else float("nan")
 
 
-def judged(one: dict[str, Any]) -> float:
+def judged(one: dict[str, Any], kind: str = "") -> float:
     """The cross-fitted accuracy of a fit by its own rule; older fits don't name theirs, the best accuracy."""
-    return float(one[RULES[one.get("rule", "accuracy")]])
+    return float(one[kind + RULES[one.get("rule", "accuracy")]])
 
 
 def row(change: dict[str, Any], done: dict[str, Any], base: dict[str, Any]) -> str:
     """A line of the table."""
     scores = [(judged(one), one["best"], one["mean"]) for one in done.values()]
     values = [100 * statistics.fmean(column) for column in zip(*scores, strict=True)]
-    ahead, error = lead(done, base)
+    leads = [" ± ".join(f"{100 * value:+.2f}" for value in lead(done, base, kind)) for kind in ("", "weighted_")]
     shown = ", ".join(f"{name}={value}" for name, value in change.items()) or "the preset"
     numbers = " | ".join(f"{value:.2f}" for value in values)
-    return f"| {shown} | {len(done)} | {numbers} | {100 * ahead:+.2f} ± {100 * error:.2f} |"
+    return f"| {shown} | {len(done)} | {numbers} | {' | '.join(leads)} |".replace("± +", "± ")
 
 
 if __name__ == "__main__":

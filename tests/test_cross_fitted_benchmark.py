@@ -10,7 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
-from cross_fitted import candidates, cross_fitted, fit, judged, lead
+from cross_fitted import by_shares, candidates, cross_fitted, fit, judged, lead
 
 SHORT = {"pretrain_epochs": 3, "epochs": 2, "em_iterations": 1, "start": "graph", "judge_edges": False, "hidden": 4}
 
@@ -28,6 +28,20 @@ def test_each_fit_is_judged_by_its_own_rule() -> None:
     assert judged(scores) == 0.5  # as older files have it
     assert [judged({**scores, "rule": rule}) for rule in ("accuracy", "smoothed", "loss")] == [0.5, 0.6, 0.7]
     assert lead({"1": {**scores, "rule": "loss"}}, {"1": scores})[0] == pytest.approx(0.2)
+
+
+def test_the_weighted_score_is_that_of_a_sample_with_the_shares_of_the_graph() -> None:
+    """Half of the validation nodes are of a class that a tenth of the graph has; one epoch knows only that class."""
+    labels = np.repeat([0, 1], 50)
+    weights = by_shares(labels, np.array([0.1, 0.9]))
+    assert weights.mean() == pytest.approx(1)
+    right = (labels == 0)[None]
+    scores = cross_fitted(right, np.zeros((1, 100), np.float32), np.zeros(1, np.int64), weights)
+    assert scores["cross_fitted"] == pytest.approx(0.5, abs=0.02)
+    assert scores["weighted_cross_fitted"] == pytest.approx(0.1, abs=0.02)
+    known = {"1": {**scores, "rule": "accuracy"}}
+    assert lead(known, known, "weighted_")[0] == 0
+    assert np.isnan(lead(known, {"1": {"cross_fitted": 0.5}}, "weighted_")[0])
 
 
 def test_beta_auto_has_the_epochs_of_all_its_values(monkeypatch: pytest.MonkeyPatch) -> None:

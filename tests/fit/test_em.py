@@ -95,6 +95,19 @@ def test_the_lowest_validation_loss_chooses_the_epoch_on_request(graph):
     assert model.best_epoch_["val_loss"] == min(losses)
 
 
+def test_the_last_epoch_is_kept_on_request(graph):
+    """Validation labels choose nothing then: scrambled, they change no prediction."""
+    scrambled = graph.labels.copy()
+    scrambled[graph.val_mask] = np.roll(graph.labels[graph.val_mask], 7)
+    other = dataclasses.replace(graph, labels=scrambled)
+    model, blind = (fit(g, epochs=6, selection="last") for g in (graph, other))
+    assert model.best_epoch_ == model.history_[-1]
+    assert model.best_epoch_["val_accuracy"] != blind.best_epoch_["val_accuracy"]
+    np.testing.assert_array_equal(model.probabilities_, blind.probabilities_)
+    assert model.protocol_["selection"] == "last epoch, whatever validation says"
+    assert fit(graph, selection="last", metric="macro_f1").protocol_["selection"].startswith("last epoch")
+
+
 def test_without_validation_nodes_the_last_epoch_is_kept(graph):
     lone = graph.with_masks(graph.train_mask, np.zeros(graph.num_nodes, bool), graph.test_mask)
     model = fit(lone, selection="smoothed")

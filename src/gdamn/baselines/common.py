@@ -74,8 +74,8 @@ class LossSelected(NetworkSettings):
     selection: str = setting(
         "loss",
         "The epoch of the lowest validation loss, as in the publication, of the highest accuracy, or where the mean "
-        "accuracy of the last 20 epochs is highest (smoothed).",
-        ("accuracy", "loss", "smoothed"),
+        "accuracy of the last 20 epochs is highest (smoothed), or the last one (last).",
+        ("accuracy", "loss", "smoothed", "last"),
     )
 
 

@@ -16,6 +16,7 @@ SELECTION = {
     "loss": "lowest validation loss; a tie goes to the higher validation accuracy, then the earlier epoch",
     "smoothed": "highest validation accuracy, as a mean over the last 20 epochs of the phase; a tie goes to the lower "
     "validation loss, then the earlier epoch",
+    "last": "last epoch, whatever validation says",
 }
 """What the setting ``selection`` means; methods without it choose by accuracy."""
 
@@ -23,7 +24,7 @@ SELECTION = {
 def selection_rule(settings: BaseSettings) -> str:
     """How a fit chooses its epoch, in words; a ``metric`` other than accuracy takes the place of ``selection``."""
     rule = getattr(settings, "selection", "accuracy")
-    if settings.metric == "accuracy":
+    if settings.metric == "accuracy" or rule == "last":
         return SELECTION[rule]
     return SELECTION["smoothed" if rule == "smoothed" else "accuracy"].replace("accuracy", NAMES[settings.metric], 1)
 

@@ -65,8 +65,8 @@ class Watch:
 
     By ``accuracy`` a tie goes to the lower validation loss, by ``loss`` to the higher accuracy, then to the earlier
     epoch; by ``smoothed`` the mean accuracy of an epoch and those before it, :data:`SMOOTHED` at most and of the same
-    phase, stands for its own. A ``metric`` other than accuracy takes the place of accuracy and loss. Without validation
-    nodes the last epoch is kept. Only epochs recorded with a ``state`` are candidates.
+    phase, stands for its own. A ``metric`` other than accuracy takes the place of accuracy and loss. By ``last``, and
+    without validation nodes, the last epoch is kept. Only epochs recorded with a ``state`` are candidates.
 
     Where ``progress`` is what callbacks listen to (callbacks.py), these can end a phase or the fit.
     """
@@ -146,7 +146,7 @@ class Watch:
         return Part(save, load)
 
     def _better(self, record: Record) -> bool:
-        if self.best is None or record.get("val_accuracy") is None:
+        if self.best is None or record.get("val_accuracy") is None or self.selection == "last":
             return True
         return self._rank(record) > self._rank(self.best)
 

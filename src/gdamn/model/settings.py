@@ -177,8 +177,9 @@ class Settings(TrainedSettings):
     selection: str = setting(
         "accuracy",
         "The epoch of the highest validation accuracy (the paper's rule), of the lowest validation loss, or where the "
-        "mean validation accuracy of the last 20 epochs is highest (smoothed).",
-        ("accuracy", "loss", "smoothed"),
+        "mean validation accuracy of the last 20 epochs is highest (smoothed), or the last one, where validation nodes "
+        "are too few or too unlike the graph to choose (last).",
+        ("accuracy", "loss", "smoothed", "last"),
     )
     label_noise: str = setting(
         "none",

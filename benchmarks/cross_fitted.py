@@ -4,8 +4,8 @@ python benchmarks/cross_fitted.py cora --changes '[{"decay": "all"}, {"beta": 0.
 
 The epoch is chosen on one half of the validation nodes and scored on the other, both ways, over 25 random halvings.
 Three rules choose it: the best accuracy (the paper's), the best mean of 20 epochs (smoothed), and the lowest loss; the
-last epoch, which no label chooses, is scored on all nodes. The lead is measured by the rule that the settings themselves
-have (selection). With beta=auto each half chooses among the epochs of all five values. A validation set may have other
+last epoch, which no label chooses, is scored on all nodes. The lead is measured by the rule that the settings have
+(selection). With beta=auto each half chooses among the epochs of all five values. A validation set may have other
 shares of the classes than the graph (30 nodes of each on the co-author graphs): the weighted score counts each
 validation node by its class's share among q's predictions of all nodes. Each change of the preset has the same seeds as
 the preset itself. No test label is read. Fits are kept in --out and not made again; a change that is 0.8 points behind

@@ -67,6 +67,10 @@ class NetworkSettings(SupervisedSettings):
     dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
 
 
+SELECTIONS = ("accuracy", "loss", "smoothed", "last")
+"""The rules that choose an epoch (estimators/chosen_epoch.py)."""
+
+
 @dataclass(frozen=True)
 class LossSelected(NetworkSettings):
     """Settings of methods whose publications choose the epoch by validation loss."""
@@ -75,7 +79,7 @@ class LossSelected(NetworkSettings):
         "loss",
         "The epoch of the lowest validation loss, as in the publication, of the highest accuracy, or where the mean "
         "accuracy of the last 20 epochs is highest (smoothed), or the last one (last).",
-        ("accuracy", "loss", "smoothed", "last"),
+        SELECTIONS,
     )
 
 

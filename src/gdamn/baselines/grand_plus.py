@@ -21,7 +21,7 @@ from ..model.objectives import pretrain_target
 from ..model.problem import Problem
 from ..model.propagators import Pagerank, Walk
 from ..model.settings import setting
-from .common import Forward, NetworkClassifier, NetworkSettings
+from .common import SELECTIONS, Forward, NetworkClassifier, NetworkSettings
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,12 @@ class GRANDPlusSettings(NetworkSettings):
     )
     warmup: int = setting(1000, "Batches over which the consistency's weight rises.", low=0)
     clip: float = setting(0.0, "Length that gradients are cut to; 0: as they are.", low=0)
+    selection: str = setting(
+        "accuracy",
+        "The epoch of the highest validation accuracy, of the lowest loss, where the mean "
+        "accuracy of the last 20 epochs is highest (smoothed), or the last one (last).",
+        SELECTIONS,
+    )
 
 
 class GRANDPlusClassifier(NetworkClassifier):

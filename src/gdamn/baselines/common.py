@@ -38,7 +38,7 @@ from ..graph.parts import PartitionedGraph
 from ..kernels import Key, first_use
 from ..model.objectives import pretrain_target, q_loss
 from ..model.problem import Problem, choose_device
-from ..model.settings import TrainedSettings, setting
+from ..model.settings import SELECTIONS, TrainedSettings, setting
 
 NORMALIZATIONS = ("auto", "row", "unit", "binary", "idf", "standard", "none")
 NORMALIZE = "Features: row, binary, idf, standard, none, auto, or unit: auto with rows divided by length, not sum."
@@ -65,10 +65,6 @@ class NetworkSettings(SupervisedSettings):
     hidden: int = setting(16, "Hidden units.", low=1)
     layers: int = setting(2, "Layers.", low=1, high=64)
     dropout_hidden: float = setting(0.5, "Dropout of hidden layers.", low=0, high=0.99)
-
-
-SELECTIONS = ("accuracy", "loss", "smoothed", "last")
-"""The rules that choose an epoch (estimators/chosen_epoch.py)."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from ..model.adjacency import gcn_adjacency
 from ..model.objectives import pretrain_target
 from ..model.problem import Problem
 from ..model.propagators import Pagerank, Walk
-from ..model.settings import setting
-from .common import SELECTIONS, Forward, NetworkClassifier, NetworkSettings
+from ..model.settings import SELECTIONS, setting
+from .common import Forward, NetworkClassifier, NetworkSettings
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,9 @@ def as_seed(values: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
+SELECTIONS = ("accuracy", "loss", "smoothed", "last")
+"""The rules that choose an epoch (estimators/chosen_epoch.py)."""
+
 P_PROPAGATORS = ("gcn", "gat", "sage", "appnp", "gcnii", "dagnn", "random")
 """The networks that p can be (propagators/)."""
 
@@ -179,7 +182,7 @@ class Settings(TrainedSettings):
         "The epoch of the highest validation accuracy (the paper's rule), of the lowest validation loss, or where the "
         "mean validation accuracy of the last 20 epochs is highest (smoothed), or the last one, where validation nodes "
         "are too few or too unlike the graph to choose (last).",
-        ("accuracy", "loss", "smoothed", "last"),
+        SELECTIONS,
     )
     label_noise: str = setting(
         "none",

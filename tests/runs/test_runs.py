@@ -152,7 +152,8 @@ def test_run_writes_every_file(tmp_path: Path) -> None:
     assert list(summary) == [
         *("dataset", "method", "protocol", "test_accuracy", "val_accuracy"),
         *("test_balanced_accuracy", "test_macro_f1", "val_balanced_accuracy", "val_macro_f1", "recall"),
-        *("seconds_per_seed", "epochs_per_seed", "peak_rss_mb", "config", "versions", "confidence_warning", "noise"),
+        *("seconds_per_seed", "epochs_per_seed", "peak_rss_mb", "config", "versions", "processors"),
+        *("confidence_warning", "noise"),
     ]
     assert summary["protocol"] == {"split": "random: 2, 4", "selection": "last epoch", "seeds": [2, 4]}
     assert summary["test_accuracy"]["per_seed"] == [0.0, 1.0]
